@@ -1,0 +1,125 @@
+"""Ends everything that one launch started, also what has left its session or its parent."""
+
+import logging
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from .orders import MARK
+
+logger = logging.getLogger(__name__)
+
+PATIENCE = 5.0  # seconds; a process that was killed and is not gone by then hangs in the kernel
+ROUNDS = 50  # against one that starts others faster than they are found
+
+
+@dataclass(frozen=True)
+class Process:
+    pid: int
+    parent: int
+    session: int
+    started: str  # with the pid it names one process for ever: pids come again
+    environment: bytes
+
+
+def end_everything(mark: str, group: int | None = None) -> int:
+    """Kills all that `marked` finds until nothing is left, waits for its end, and says how many there were.
+
+    It blocks for some milliseconds (at most PATIENCE): call it in a thread. Where there is no /proc it
+    kills the process group `group`, which is the pid of the launch.
+    """
+    if not sys.platform.startswith("linux"):
+        return _kill_group(group)
+    ended, deadline = set[tuple[int, str]](), time.monotonic() + PATIENCE
+    for _ in range(ROUNDS):
+        if not (left := marked(mark)):
+            break
+        ended |= {(each.pid, each.started) for each in left}
+        _wait([handle for each in left if (handle := _kill(each)) is not None], deadline)
+    else:
+        logger.error("Processes of an agent do not end: %s", [each.pid for each in left])
+    return len(ended)
+
+
+def marked(mark: str) -> list[Process]:
+    """Every process that carries the mark, shares a session with one that does, or descends from one."""
+    if len(mark) < 16:
+        raise ValueError("A mark that can be met by chance would end strangers.")
+    table = {each.pid: each for each in _processes() if each.pid != os.getpid()}
+    # A launcher that is not its program yet has the mark in its orders, and still the worker's session.
+    found = {pid for pid, each in table.items() if mark.encode() in each.environment}
+    whole = f"{MARK}={mark}".encode()
+    sessions = {table[pid].session for pid in found if whole in table[pid].environment.split(b"\0")}
+    # These two find what dropped its environment, as `env -i` does.
+    found |= {pid for pid, each in table.items() if each.session in sessions}
+    while more := {pid for pid, each in table.items() if each.parent in found} - found:
+        found |= more
+    return [table[pid] for pid in found]
+
+
+def _processes() -> Iterator[Process]:
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (process := _read(int(name))):
+            yield process
+
+
+def _read(pid: int) -> Process | None:
+    """None for what is gone or a zombie."""
+    try:
+        state, parent, _, session, *rest = _stat(pid)
+    except OSError:
+        return None
+    return None if state in "ZX" else Process(pid, int(parent), int(session), rest[15], _environment(pid))
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields after the program's name, which may itself hold spaces and brackets."""
+    return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+
+
+def _environment(pid: int) -> bytes:
+    """Empty where it is not ours to read."""
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""
+
+
+def _kill(process: Process) -> int | None:
+    """Kills it, and gives a handle to wait on. By a handle, because its pid may be another's by now."""
+    try:
+        handle = os.pidfd_open(process.pid)
+    except OSError:
+        return None
+    now = _read(process.pid)
+    try:
+        if now and now.started == process.started:
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+            return handle
+    except OSError:
+        pass  # gone in this moment, or another user's, as a program with the setuid bit is
+    os.close(handle)
+    return None
+
+
+def _wait(handles: list[int], deadline: float) -> None:
+    for handle in handles:
+        poll = select.poll()
+        poll.register(handle, select.POLLIN)
+        poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
+        os.close(handle)
+
+
+def _kill_group(group: int | None) -> int:
+    if group is None or group <= 1 or group == os.getpgid(0):
+        return 0
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return 0
+    return 1

@@ -1,0 +1,44 @@
+"""Becomes the process that it was ordered to become, with nothing of the worker's left in it.
+
+The SDK runs this as if it were the CLI, with the CLI's arguments and the worker's environment. It runs
+outside of its package and before every agent, so it imports little (12 ms from start to exec).
+"""
+
+import json
+import os
+import signal
+import sys
+from contextlib import suppress
+
+ORDERS = "PARACHUTE_LAUNCH_"  # numbered, because the kernel takes at most 128 KB in one variable
+
+
+def main() -> None:
+    # The one place besides parachute_site/env.py: this is another process, and it comes to clear it.
+    variables = os.environ  # noqa: TID251
+    orders = json.loads("".join(variables[name] for name in sorted(variables) if name.startswith(ORDERS)))
+    argv = [*orders["argv"], *sys.argv[1:]]
+    try:
+        _leave_the_worker()
+        os.chdir(orders["directory"])
+        os.execve(argv[0], argv, orders["environment"])  # noqa: S606 - becoming that program is the point
+    except OSError as error:
+        sys.exit(f"{error.filename or argv[0]}: {error.strerror}")
+
+
+def _leave_the_worker() -> None:
+    if os.getpid() != os.getsid(0):
+        os.setsid()
+    for descriptor in os.listdir("/dev/fd"):
+        if int(descriptor) > 2:
+            with suppress(OSError):  # the one that listed the others is gone
+                os.close(int(descriptor))
+    # Python ignores SIGPIPE, and what is ignored stays so in the next program: `yes | head` would complain.
+    for number in signal.valid_signals():
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""The seam between a turn and what runs the agent."""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+from uuid import UUID
+
+from agents_app.errors import AgentError
+from agents_app.runtimes.events import RuntimeEvent
+from agents_app.sandboxes.base import Sandbox
+from permissions_app.gate import Gate
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """All that one run needs to know. `message_id` is pinned into the transcript."""
+
+    session_id: UUID
+    turn_id: UUID
+    message_id: UUID
+    text: str
+    resume: bool
+    model: str
+    system_prompt: str  # empty: the preset
+    append: str
+    directory: Path
+    vault: Path
+    config: Path
+    sandbox: Sandbox
+    masked: tuple[Path, ...] = ()
+
+
+class Run(Protocol):
+    """Callers rely on this: events come in the order of what happened and end with one `Ended`, or raise
+    `RunFailed`; no tool runs that the gate did not allow; after `interrupt` the end comes soon."""
+
+    def events(self) -> AsyncIterator[RuntimeEvent]: ...
+
+    async def interrupt(self) -> None: ...
+
+
+class Runtime(Protocol):
+    def open(self, request: RunRequest, gate: Gate) -> AbstractAsyncContextManager[Run]:
+        """A run that has not begun; what it started is gone when the context is left, however it is left."""
+
+
+class RunFailed(AgentError):
+    """The agent could not run, or broke off; `code` is one of the typed errors of the wire."""

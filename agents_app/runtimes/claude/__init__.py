@@ -1,0 +1,1 @@
+"""The runtime that runs Claude: the only importer of `claude_agent_sdk`."""

@@ -1,0 +1,107 @@
+"""How a CLI is started, always: the closed set of options.
+
+Nothing that lies in the vault or above it may run a command, redirect the model or speak for the gate, so
+every door that the CLI has for that is shut here by name. `tests/contracts` proves it with the real CLI.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import claude_agent_sdk
+from claude_agent_sdk import ClaudeAgentOptions, HookMatcher
+from claude_agent_sdk.types import CanUseTool, HookCallback
+from django.conf import settings
+
+from agents_app import launcher
+from agents_app.runtimes.base import RunRequest
+from agents_app.sandboxes.base import Launch
+
+DOOR = "http://door.invalid"  # never resolved: the CLI speaks to the door's socket
+CLI = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
+BUFFER = 64 << 20  # a picture of 2 MB would kill the client at the default
+GATE_TIMEOUT = 60.0
+
+TOOLS = ["Read", "Write", "Edit", "NotebookEdit", "Glob", "Grep", "Bash", "Task", "TodoWrite", "WebSearch"]
+TOOLS_WITH_A_NETWORK = [*TOOLS, "WebFetch"]
+
+SWITCHED_OFF = {
+    "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
+    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "CLAUDE_CODE_ENTRYPOINT": "sdk-py",
+    "CLAUDE_CODE_SDK_READS_SESSION_STATE": "1",  # the SDK asks for it in an environment that the launcher clears
+}
+
+
+def options_for(
+    request: RunRequest, *, launch: Launch, papers: Path, deny: list[str], gate: HookCallback, ask: CanUseTool
+) -> ClaudeAgentOptions:
+    return ClaudeAgentOptions(
+        cli_path=launcher.executable(Path(settings.PARACHUTE_HOME) / "launcher"),
+        env=launcher.orders_for(launch),
+        cwd=request.directory,
+        model=request.model,
+        tools=TOOLS if request.sandbox.is_wall else TOOLS_WITH_A_NETWORK,
+        setting_sources=[],
+        strict_mcp_config=True,
+        mcp_servers={},
+        verbatim_prompts=True,
+        permission_mode="default",
+        include_partial_messages=True,
+        max_buffer_size=BUFFER,
+        settings=json.dumps(_settings(deny)),
+        hooks={"PreToolUse": [HookMatcher(hooks=[gate], timeout=GATE_TIMEOUT, on_failure="block")]},
+        can_use_tool=ask,
+        **_prompt(request, papers),
+        **(
+            {"resume": str(request.session_id)} if request.resume else {"session_id": str(request.session_id)}
+        ),
+    )
+
+
+def launch_for(request: RunRequest, *, papers: Path, mark: str, token: str, door: Path) -> Launch:
+    """The process itself: exactly this environment, exactly these places, behind the request's wall."""
+    environment = {
+        **settings.PARACHUTE_AGENT_ENVIRONMENT,
+        **SWITCHED_OFF,
+        "CLAUDE_AGENT_SDK_VERSION": claude_agent_sdk.__version__,
+        "CLAUDE_CONFIG_DIR": str(request.config),
+        "ANTHROPIC_API_KEY": token,
+        "ANTHROPIC_BASE_URL": DOOR,
+        "ANTHROPIC_UNIX_SOCKET": str(door),
+        launcher.MARK: mark,
+    }
+    launch = Launch(
+        argv=(str(CLI),),
+        environment=environment,
+        directory=request.directory,
+        vault=request.vault,
+        writable=(request.config,),
+        readable=(CLI, papers, door),
+        masked=request.masked,
+    )
+    return request.sandbox.confine(launch)
+
+
+def _settings(deny: list[str]) -> Mapping[str, object]:
+    return {
+        "disableAllHooks": True,  # those of files; the gate is a hook of the SDK and stays
+        "disableSkillShellExecution": True,
+        "permissions": {"deny": deny},
+        "env": {"ANTHROPIC_BASE_URL": DOOR},
+    }
+
+
+def _prompt(request: RunRequest, papers: Path) -> dict[str, object]:
+    """Prompts go by file: a command line is readable by every user and ends at 131 KB."""
+    extra: dict[str, str | None] = {"system-prompt-snapshot": "off"}
+    if request.system_prompt:
+        own = papers / "system.md"
+        own.write_text(request.system_prompt)
+        return {"system_prompt": {"type": "file", "path": str(own)}, "extra_args": extra}
+    if request.append:
+        append = papers / "append.md"
+        append.write_text(request.append)
+        extra["append-system-prompt-file"] = str(append)
+    return {"system_prompt": {"type": "preset", "preset": "claude_code"}, "extra_args": extra}

@@ -1,0 +1,174 @@
+"""One run of the real CLI: started through the launcher, speaking to the model through the door, each of its
+tool calls decided by the gate, and everything that it started gone when the run is left."""
+
+import asyncio
+import logging
+import tempfile
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from claude_agent_sdk import (
+    ClaudeSDKClient,
+    ClaudeSDKError,
+    HookContext,
+    HookInput,
+    HookJSONOutput,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    ToolPermissionContext,
+)
+from django.conf import settings
+
+from agents_app import launcher
+from agents_app.door import Door
+from agents_app.runtimes.base import RunFailed, RunRequest
+from agents_app.runtimes.claude.failures import failure_to_start
+from agents_app.runtimes.claude.options import launch_for, options_for
+from agents_app.runtimes.claude.translate import Translator
+from agents_app.runtimes.events import Ended, RuntimeEvent
+from permissions_app.gate import Gate
+from permissions_app.rules.deny_list import cli_deny_rules
+from permissions_app.rules.ladder import ToolCall
+
+log = logging.getLogger(__name__)
+
+STARTS_AT_ONCE = 2  # more only slow each other down: 32 at once took 10 s each, two at a time 3.6 s
+CLOSES_WITHIN = 5.0
+
+
+class ClaudeRuntime:
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self._starting = asyncio.Semaphore(STARTS_AT_ONCE)
+
+    @asynccontextmanager
+    async def open(self, request: RunRequest, gate: Gate) -> AsyncIterator["ClaudeRun"]:
+        mark = launcher.new_mark()
+        door_pass = self._door.issue()
+        request.config.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="run-", dir=_papers()) as folder:
+            run = ClaudeRun(request, gate, Path(folder))
+            launch = launch_for(
+                request, papers=Path(folder), mark=mark, token=door_pass.token, door=self._door.socket
+            )
+            client = ClaudeSDKClient(run.options(launch))
+            try:
+                door_pass.turn = str(request.turn_id)
+                async with self._starting:
+                    await run.connect(client)
+                yield run
+                await _close(client)
+            finally:
+                door_pass.revoke()
+                await asyncio.shield(_end(client, mark))
+
+
+class ClaudeRun:
+    def __init__(self, request: RunRequest, gate: Gate, papers: Path) -> None:
+        self._request = request
+        self._gate = gate
+        self._papers = papers
+        self._client: ClaudeSDKClient | None = None
+        self._last_words: deque[str] = deque(maxlen=3)
+        self._seen: set[str] = set()
+
+    def options(self, launch: Any) -> Any:
+        options = options_for(
+            self._request,
+            launch=launch,
+            papers=self._papers,
+            deny=cli_deny_rules(self._gate.setting),
+            gate=self._before_tool,
+            ask=self._may_use,
+        )
+        options.stderr = self._last_words.append
+        return options
+
+    async def connect(self, client: ClaudeSDKClient) -> None:
+        try:
+            await client.connect()
+        except (ClaudeSDKError, OSError) as error:
+            raise failure_to_start(error, self._heard()) from error
+        self._client = client
+
+    async def events(self) -> AsyncIterator[RuntimeEvent]:
+        assert self._client is not None
+        translator = Translator("demo" if settings.PARACHUTE_MODEL.is_demo else "")
+        try:
+            await self._client.query(self._prompt())
+            async for message in self._client.receive_messages():
+                for event in translator.events(message):
+                    yield event
+                    if isinstance(event, Ended):
+                        return
+        except ClaudeSDKError as error:
+            raise failure_to_start(error, self._heard()) from error
+        raise RunFailed(
+            "cli_crashed", f"The agent's program ended before its answer. {self._heard()}".strip()
+        )
+
+    async def interrupt(self) -> None:
+        if self._client is not None:
+            with suppress(ClaudeSDKError):
+                await self._client.interrupt()
+
+    async def _prompt(self) -> AsyncIterator[dict[str, Any]]:
+        yield {
+            "type": "user",
+            "uuid": str(self._request.message_id),
+            "message": {"role": "user", "content": self._request.text},
+            "parent_tool_use_id": None,
+        }
+
+    def _heard(self) -> str:
+        return " ".join(self._last_words)
+
+    async def _before_tool(
+        self, given: HookInput, tool_use_id: str | None, context: HookContext
+    ) -> HookJSONOutput:
+        """The gate, asked before every call. What raises here blocks the call."""
+        hook: Any = given
+        call = ToolCall(tool_use_id or hook["tool_use_id"], hook["tool_name"], hook["tool_input"])
+        decision = await self._gate(call, Path(hook["cwd"]))
+        return {
+            "hookSpecificOutput": {
+                "hookEventName": "PreToolUse",
+                "permissionDecision": decision.verdict.value,
+                "permissionDecisionReason": decision.reason,
+            }
+        }
+
+    async def _may_use(
+        self, name: str, given: dict[str, Any], context: ToolPermissionContext
+    ) -> PermissionResultAllow | PermissionResultDeny:
+        """The CLI's own second thoughts. Only what the gate allowed, with this very input, is let through."""
+        call = ToolCall(context.tool_use_id or "", name, given)
+        if self._gate.allowed_this(call):
+            return PermissionResultAllow()
+        decision = await self._gate.refuse(call, "not_through_the_gate", "The gate did not allow this call.")
+        return PermissionResultDeny(message=decision.reason)
+
+
+async def _close(client: ClaudeSDKClient) -> None:
+    """The friendly end, in which the CLI writes its transcript to the last line."""
+    try:
+        async with asyncio.timeout(CLOSES_WITHIN):
+            await client.disconnect()
+    except (TimeoutError, ClaudeSDKError) as error:
+        log.warning("A CLI did not end by itself (%s) and is killed.", type(error).__name__)
+
+
+async def _end(client: ClaudeSDKClient, mark: str) -> None:
+    await asyncio.to_thread(launcher.end_everything, mark)
+    with suppress(ClaudeSDKError, OSError, TimeoutError):
+        async with asyncio.timeout(CLOSES_WITHIN):
+            await client.disconnect()
+
+
+def _papers() -> Path:
+    folder = Path(settings.PARACHUTE_HOME) / "papers"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder

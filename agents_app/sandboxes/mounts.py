@@ -1,0 +1,112 @@
+"""What can be seen behind the wall of bubblewrap, as arguments of it.
+
+In this order, because a later mount hides an earlier one: the system, read-only; memory for /tmp and the
+home; what the launch names, from shallow to deep; and then the root and the masks are closed.
+"""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from .base import CannotConfine, Launch
+
+HOME = Path("/home/agent")
+# Started by root, the agent is root to the kernel, only without capabilities: what root owns, it can read. So
+# nothing of /etc is there but these, and none of them is secret (/etc/ssl/private is, /etc/gitconfig may be).
+ETC = (
+    *("alternatives", "bash.bashrc", "fonts", "inputrc", "java-17-openjdk", "java-21-openjdk", "ld.so.cache"),
+    *("ld.so.conf", "ld.so.conf.d", "locale.alias", "localtime", "magic", "mime.types", "os-release"),
+    *("protocols", "services", "shells", "timezone"),
+    *(
+        "ca-certificates",
+        "pki/ca-trust/extracted",
+        "pki/tls/certs",
+        "ssl/cert.pem",
+        "ssl/certs",
+        "ssl/openssl.cnf",
+    ),
+)
+OURS = Path(__file__).parent / "etc"  # names one user and one host, and none of the machine's
+TOP = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+MEMORY = (Path("/tmp"), Path("/var/tmp"), HOME)  # noqa: S108 - a file system of the wall's own
+SYSTEM = tuple(map(Path, ("/usr", "/etc", "/proc", "/dev", *(f"/{name}" for name in TOP))))
+MOST = 8_900  # bubblewrap takes 9,000 arguments
+
+READ_WRITE, READ_ONLY, MASK = range(3)
+
+
+def mounts(launch: Launch) -> list[str]:
+    """Raises CannotConfine where a path is not there or would hide the system."""
+    named = _named(launch)
+    masked_folders = [path for path, how in named if how == MASK and path.is_dir()]
+    arguments = [
+        *_system(),
+        *("--proc", "/proc", "--dev", "/dev"),
+        *(word for path in MEMORY for word in ("--tmpfs", str(path))),
+        *_links((launch.vault, *launch.writable, *launch.readable), [path for path, _ in named]),
+        *(word for path, how in named for word in _mount(path, how)),
+        *(word for path in (*masked_folders, Path("/")) for word in ("--remount-ro", str(path))),
+    ]
+    if len(arguments) > MOST:
+        raise CannotConfine(f"{launch.vault} has too many files that must be hidden ({len(launch.masked)}).")
+    return arguments
+
+
+def _system() -> list[str]:
+    arguments = ["--ro-bind", "/usr", "/usr"]
+    for path in (Path("/", name) for name in TOP):
+        arguments += _as_on_the_host(path)
+    for path in (Path("/etc", name) for name in ETC):
+        arguments += _as_on_the_host(path)
+    for path in sorted(OURS.iterdir()):
+        arguments += ["--ro-bind", str(path), f"/etc/{path.name}"]
+    return arguments
+
+
+def _as_on_the_host(path: Path) -> list[str]:
+    if not path.exists():
+        return []
+    # A link into /usr stays one: programs read the name of the time zone from where /etc/localtime points.
+    if path.is_symlink() and path.resolve().is_relative_to("/usr"):
+        return ["--symlink", str(path.readlink()), str(path)]
+    return ["--ro-bind", str(path), str(path)]
+
+
+def _named(launch: Launch) -> list[tuple[Path, int]]:
+    """The launch's paths with links resolved, shallow before deep; of one named twice, the narrower last."""
+    shown = {(_placed(path), READ_WRITE) for path in (launch.vault, *launch.writable)}
+    shown |= {(_placed(path), READ_ONLY) for path in launch.readable}
+    # A masked link masks what it points to. What lies in nothing that is shown is hidden already.
+    seen = [*(path for path, _ in shown), *SYSTEM]
+    masked = {path.resolve() for path in launch.masked if path.exists()}
+    hidden = {(path, MASK) for path in masked if any(path.is_relative_to(each) for each in seen)}
+    return sorted(shown | hidden, key=lambda each: (len(each[0].parts), each))
+
+
+def _placed(path: Path) -> Path:
+    try:
+        real = path.resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        raise CannotConfine(f"{path} is not there.") from error
+    hides_system = any(system.is_relative_to(real) for system in SYSTEM)
+    if hides_system or any(real in place.parents for place in MEMORY):
+        raise CannotConfine(
+            f"{path} cannot be shared with an agent behind a wall: it holds parts of the system."
+        )
+    return real
+
+
+def _mount(path: Path, how: int) -> list[str]:
+    if how == MASK:
+        return ["--tmpfs", str(path)] if path.is_dir() else ["--ro-bind", "/dev/null", str(path)]
+    return ["--bind" if how == READ_WRITE else "--ro-bind", str(path), str(path)]
+
+
+def _links(given: Iterable[Path], shown: list[Path]) -> list[str]:
+    """The links through which paths were given: these names may stand in the environment or the arguments."""
+    arguments, there = list[str](), [*shown, *SYSTEM]
+    for path in sorted({Path(os.path.normpath(path)) for path in given}, key=lambda each: len(each.parts)):
+        if path.resolve() != path and not any(path.is_relative_to(seen) for seen in there):
+            arguments += ["--symlink", str(path.resolve()), str(path)]
+            there.append(path)
+    return arguments

@@ -1,0 +1,14 @@
+"""No wall: for people who gave an agent the whole computer."""
+
+from .base import Launch
+
+
+class NoWall:
+    name = "none"
+    is_wall = False
+
+    def unavailable(self) -> str | None:
+        return None
+
+    def confine(self, launch: Launch) -> Launch:
+        return launch

@@ -1,0 +1,22 @@
+from uuid import UUID
+
+from celery import shared_task
+
+from agents_app.turns import leases
+
+
+@shared_task
+def run_session(session_id: str) -> None:
+    from agents_app.worker import running
+
+    running().run_session(UUID(session_id))
+
+
+@shared_task
+def ring_for_waiting_turns() -> None:
+    leases.ring_for_waiting()
+
+
+@shared_task
+def sweep_lost_turns() -> None:
+    leases.sweep()

@@ -1,0 +1,1 @@
+"""Turns: opened by a message, claimed by a worker, prepared, run, finished; taken back when a worker is lost."""

@@ -1,0 +1,51 @@
+"""Stopping a turn: answered at once, whether it runs or still waits."""
+
+from functools import partial
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from sessions_app import bus
+from sessions_app.access.caller import Caller
+from sessions_app.errors import NotFound
+from sessions_app.log import record
+from sessions_app.models import EventType, Session, Turn, TurnStatus
+
+
+@transaction.atomic
+def abort(caller: Caller, session_id: UUID, turn_id: UUID | None = None) -> Turn:
+    """Stops the named turn, else the one that runs, else the first that waits."""
+    if not Session.objects.writable_by(caller).filter(pk=session_id).exists():
+        raise NotFound()
+    turns = Turn.objects.open().filter(session_id=session_id).order_by("opened_seq")
+    turn = turns.filter(pk=turn_id).first() if turn_id else turns.first()
+    if turn is None:
+        raise NotFound("Nothing is running or waiting in this session.")
+    if not (_abort_waiting(turn, caller) or _ask_worker(turn, caller)):
+        raise NotFound("It has just ended by itself.")
+    return turn  # type: ignore[no-any-return]
+
+
+def _abort_waiting(turn: Turn, caller: Caller) -> bool:
+    now = timezone.now()
+    waiting = Turn.objects.filter(pk=turn.pk, status=TurnStatus.QUEUED)
+    if not waiting.update(
+        status=TurnStatus.ABORTED, ended_at=now, abort_requested_at=now, aborted_by=caller.name
+    ):
+        return False
+    record(
+        turn.session_id,
+        EventType.ABORTED,
+        {"partialResponse": "", "abortedBy": caller.name},
+        turn_id=turn.pk,
+    )
+    return True
+
+
+def _ask_worker(turn: Turn, caller: Caller) -> bool:
+    running = Turn.objects.active().filter(pk=turn.pk)
+    if not running.update(abort_requested_at=timezone.now(), aborted_by=caller.name):
+        return False
+    transaction.on_commit(partial(bus.ring, bus.turn_topic(turn.pk), {"type": "abort"}))
+    return True

@@ -1,0 +1,67 @@
+"""The end of a turn: its status and its terminal event, in one transaction, once."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from sessions_app.log import Hold, HoldLost, record
+from sessions_app.models import EventType, Kind, Session, SessionStatus, Turn, TurnStatus
+from sessions_app.models.turn import ACTIVE
+
+FREE = {"boot": None, "leased_at": None}
+
+
+@transaction.atomic
+def done(
+    turn: Turn, hold: Hold, payload: dict[str, Any], *, usage: Mapping[str, int], cost_usd: float
+) -> None:
+    cost = Decimal(str(round(cost_usd, 6)))
+    _end(hold, TurnStatus.DONE, usage=dict(usage), cost_usd=cost)
+    Session.objects.filter(pk=turn.session_id).update(
+        message_count=F("message_count") + 2, cost_usd=F("cost_usd") + cost, last_accessed=timezone.now()
+    )
+    count = Session.objects.values_list("message_count", flat=True).get(pk=turn.session_id)
+    record(turn.session_id, EventType.DONE, {**payload, "messageCount": count}, turn_id=turn.pk)
+
+
+@transaction.atomic
+def aborted(turn: Turn, hold: Hold, *, partial: str) -> None:
+    _end(hold, TurnStatus.ABORTED)
+    by = Turn.objects.values_list("aborted_by", flat=True).get(pk=turn.pk)
+    payload = {"partialResponse": partial, "abortedBy": by}
+    record(turn.session_id, EventType.ABORTED, payload, turn_id=turn.pk)
+
+
+@transaction.atomic
+def failed(turn: Turn, hold: Hold, kind: EventType, payload: dict[str, Any]) -> None:
+    """A failed turn makes a child or a scheduled session `failed`; a chat goes on."""
+    _end(hold, TurnStatus.FAILED, error_code=payload.get("code", "internal"))
+    record(turn.session_id, kind, payload, turn_id=turn.pk)
+    session = turn.session
+    if session.parent_id is not None or session.kind == Kind.SCHEDULED:
+        ended = Session.objects.filter(pk=session.pk, status=SessionStatus.RUNNING)
+        if ended.update(status=SessionStatus.FAILED):
+            record(session.pk, EventType.SESSION_UPDATED, {"status": SessionStatus.FAILED})
+
+
+def put_back(hold: Hold) -> bool:
+    """To the front of its queue again, by a worker that cannot go on: the next one resumes it."""
+    return bool(_held(hold).update(status=TurnStatus.QUEUED, **FREE))
+
+
+def _end(hold: Hold, status: TurnStatus, **more: Any) -> None:
+    if _held(hold).update(status=status, ended_at=timezone.now(), **FREE, **more) != 1:
+        raise HoldLost(f"turn {hold.turn_id}, attempt {hold.attempt}")
+
+
+def _held(hold: Hold):  # type: ignore[no-untyped-def]
+    return Turn.objects.filter(pk=hold.turn_id, attempt=hold.attempt, status__in=ACTIVE)
+
+
+def is_held(turn_id: UUID, attempt: int) -> bool:
+    return bool(_held(Hold(turn_id, attempt)).exists())

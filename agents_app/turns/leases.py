@@ -1,0 +1,68 @@
+"""Leases: who runs a turn says so every ten seconds; a turn of whom nobody hears any more is taken back."""
+
+import logging
+from datetime import timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from agents_app.errors import AgentError
+from agents_app.turns import finish, ringing
+from agents_app.turns.worker import Holder
+from sessions_app.log import Hold
+from sessions_app.models import EventType, Kind, Turn, TurnStatus
+
+log = logging.getLogger(__name__)
+
+RENEWED_EVERY = 10.0
+LEASE_ENDS = timedelta(seconds=45)
+RUNG_AGAIN_AFTER = timedelta(seconds=5)
+RESTARTS = 6  # in a row
+
+
+def renew(holder: Holder) -> int:
+    return Turn.objects.active().filter(boot=holder.boot).update(leased_at=timezone.now())
+
+
+def sweep() -> int:
+    """Takes back every turn whose lease has run out."""
+    lost = Turn.objects.active().filter(leased_at__lt=timezone.now() - LEASE_ENDS)
+    return sum(_take_back(turn) for turn in lost.select_related("session"))
+
+
+def release_predecessor(holder: Holder) -> int:
+    """A worker that starts again under its name takes back at once what its last life held."""
+    lost = Turn.objects.active().filter(worker=holder.name).exclude(boot=holder.boot)
+    return sum(_take_back(turn) for turn in lost.select_related("session"))
+
+
+def ring_for_waiting() -> int:
+    """Rings again for turns that stayed queued: their ring was lost, or its worker was."""
+    waiting = Turn.objects.filter(status=TurnStatus.QUEUED, created_at__lt=timezone.now() - RUNG_AGAIN_AFTER)
+    free = waiting.exclude(session__turns__in=Turn.objects.active())
+    sessions: set[UUID] = set(free.values_list("session_id", flat=True))
+    for session_id in sessions:
+        ringing.ring_workers(session_id)
+    return len(sessions)
+
+
+@transaction.atomic
+def _take_back(turn: Turn) -> bool:
+    """The crash rule: a session of its own is run again from where its transcript ends; a child or a
+    scheduled run fails, visibly. False where somebody else was quicker."""
+    hold = Hold(turn.pk, turn.attempt)
+    if not finish.is_held(turn.pk, turn.attempt):
+        return False
+    if turn.abort_requested_at:
+        finish.aborted(turn, hold, partial="")
+    elif turn.session.parent_id or turn.session.kind == Kind.SCHEDULED or turn.restarts >= RESTARTS:
+        error = AgentError("worker_lost", "The worker that ran this was lost.")
+        finish.failed(turn, hold, EventType.TYPED_ERROR, error.as_payload())
+    else:
+        finish.put_back(hold)
+        Turn.objects.filter(pk=turn.pk).update(restarts=F("restarts") + 1)
+    transaction.on_commit(lambda: ringing.ring_workers(turn.session_id))
+    log.warning("Turn %s was lost by %s and is taken back.", turn.pk, turn.worker)
+    return True

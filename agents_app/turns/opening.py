@@ -1,0 +1,296 @@
+"""Opening a turn: one transaction that makes the session (if it is new), the message, the turn and the
+first two rows of its stream. What is known to fail is refused here, before anything is written."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from agents_app import walls
+from agents_app.turns.ringing import ring_workers
+from sessions_app.access.caller import MAY_WRITE, Caller
+from sessions_app.access.models import TrustLevel, Workspace
+from sessions_app.errors import (
+    Conflict,
+    Forbidden,
+    IdempotencyMismatch,
+    Invalid,
+    ModelNotAllowed,
+    NotFound,
+    OutsideVault,
+    QueueFull,
+    SandboxUnavailable,
+    SessionNotRunning,
+    TooLarge,
+    TrustTooHigh,
+)
+from sessions_app.log import record
+from sessions_app.models import EventType, Message, Receipt, Session, SessionStatus, Turn, TurnStatus
+
+LONGEST_MESSAGE = 102_400
+MOST_WAITING = 20
+RECEIPTS_LIVE = timedelta(hours=24)
+LONGEST_DEFAULT_TITLE = 60
+RESTRICTED_BY = [TrustLevel.FULL, TrustLevel.VAULT, TrustLevel.SANDBOXED]  # each is less than the one before
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What somebody says, and to whom. Without a session a new one is made."""
+
+    message: str
+    session_id: UUID | None = None
+    workspace: str | None = None
+    model: str | None = None
+    module: str = "chat"
+    system_prompt: str = ""
+    working_directory: str = ""
+    initial_context: str = ""
+    prior_conversation: str = ""
+    continued_from: UUID | None = None
+    trust_level: str | None = None
+
+
+@dataclass(frozen=True)
+class Opened:
+    session_id: UUID
+    turn_id: UUID
+    seq: int  # of the `user_message`; the `session` event is the one before
+
+    @classmethod
+    def of(cls, turn: Turn) -> "Opened":
+        return cls(turn.session_id, turn.pk, turn.opened_seq)
+
+
+def open_turn(caller: Caller, opening: Opening, *, key: str = "") -> Opened:
+    """Accepts what was said. With an idempotency key the same words are accepted once."""
+    if not key:
+        return _open(caller, opening)
+    digest = hashlib.sha256(repr(opening).encode()).hexdigest()
+    try:
+        with transaction.atomic():
+            _forget_old_receipt(caller, key)
+            receipt = Receipt.objects.create(caller=caller.name, key=key, body_digest=digest)
+            opened = _open(caller, opening)
+            Receipt.objects.filter(pk=receipt.pk).update(turn=opened.turn_id)
+            return opened
+    except IntegrityError:
+        return _as_before(caller, key, digest)
+
+
+def _forget_old_receipt(caller: Caller, key: str) -> None:
+    old = timezone.now() - RECEIPTS_LIVE
+    Receipt.objects.filter(caller=caller.name, key=key, created_at__lt=old).delete()
+
+
+def _as_before(caller: Caller, key: str, digest: str) -> Opened:
+    receipt = Receipt.objects.select_related("turn").filter(caller=caller.name, key=key).first()
+    if receipt is None or receipt.turn is None:
+        raise Conflict("Two requests met. Send it again.")
+    if receipt.body_digest != digest:
+        raise IdempotencyMismatch("This Idempotency-Key was used for another request. Choose a new one.")
+    return Opened.of(receipt.turn)
+
+
+@transaction.atomic
+def _open(caller: Caller, opening: Opening) -> Opened:
+    _check_message(opening)
+    session = _existing(caller, opening) if opening.session_id else _new(caller, opening)
+    return _say(caller, session, opening)
+
+
+def _say(caller: Caller, session: Session, opening: Opening) -> Opened:
+    turn = Turn(session=session, opened_seq=session.last_seq + 2)
+    turn.save(force_insert=True)
+    is_first = session.status == SessionStatus.PENDING
+    Message.objects.create(
+        session=session,
+        turn=turn,
+        source=caller.source,
+        author_id=caller.user_id,
+        content=opening.message,
+        context=opening.initial_context if is_first else "",
+        prior_conversation=opening.prior_conversation if is_first else "",
+    )
+    record(session.pk, EventType.SESSION, about(session), turn_id=turn.pk)
+    said = record(session.pk, EventType.USER_MESSAGE, _as_said(caller, opening), turn_id=turn.pk)
+    Session.objects.filter(pk=session.pk).update(last_accessed=timezone.now(), archived=False)
+    transaction.on_commit(partial(ring_workers, session.pk))
+    if said.seq != turn.opened_seq:
+        raise Conflict("Two messages met. Send it again.")
+    return Opened.of(turn)
+
+
+def about(session: Session, resume_info: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The `session` event."""
+    return {
+        "title": session.title,
+        "agent": session.agent_slug,
+        "workspace": session.workspace.slug,
+        "workingDirectory": session.working_directory or session.vault_root,
+        "trustLevel": session.trust_level,
+        "model": session.model,
+        "parentSessionId": str(session.parent_id) if session.parent_id else None,
+        "resumeInfo": resume_info,
+    }
+
+
+def _as_said(caller: Caller, opening: Opening) -> dict[str, Any]:
+    return {
+        "content": opening.message or opening.initial_context,
+        "attachments": [],
+        "source": caller.source,
+        "fromSessionId": None,
+        "fromAgentSlug": None,
+        "driverless": False,
+        "ticket": None,
+        "wakes": [],
+    }
+
+
+def _check_message(opening: Opening) -> None:
+    if not opening.message.strip() and not opening.initial_context.strip():
+        raise Invalid.field("message", "Say something: the message is empty.")
+    for name, text in (
+        ("message", opening.message),
+        ("initialContext", opening.initial_context),
+        ("priorConversation", opening.prior_conversation),
+        ("systemPrompt", opening.system_prompt),
+    ):
+        if not _is_storable(text):
+            raise Invalid.field(name, f"{name} holds a character that is no text (NUL or half of a pair).")
+        if len(text) > LONGEST_MESSAGE:
+            raise TooLarge(f"{name} has {len(text):,} characters; at most {LONGEST_MESSAGE:,} are taken.")
+
+
+def _is_storable(text: str) -> bool:
+    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _existing(caller: Caller, opening: Opening) -> Session:
+    """The session that the message goes to, locked until it is said, so that messages keep their order."""
+    visible = Session.objects.filter(pk=opening.session_id).filter(
+        pk__in=Session.objects.visible_to(caller).values("pk")
+    )
+    session = visible.select_for_update(of=("self",)).select_related("workspace").first()
+    if session is None:
+        raise NotFound("There is no such session, or you may not see it.")
+    _check_role(caller, session.workspace)
+    if session.status == SessionStatus.FAILED and session.parent_id:
+        raise SessionNotRunning("This session has failed and takes no more messages.")
+    if Turn.objects.filter(session=session, status=TurnStatus.QUEUED).count() >= MOST_WAITING:
+        raise QueueFull(f"{MOST_WAITING} messages wait already. Let it catch up, or stop it.")
+    _check_unchanged(session, opening)
+    _check_wall(session.trust_level)
+    if opening.model and opening.model != session.model:
+        session.model = _model(opening.model)
+        Session.objects.filter(pk=session.pk).update(model=session.model)
+    return session  # type: ignore[no-any-return]
+
+
+def _check_unchanged(session: Session, opening: Opening) -> None:
+    """What belongs to a session is said when it is made. Another value later would be ignored: refused."""
+    directory = _directory(session.workspace, session.trust_level, opening.working_directory)
+    for name, given, held in (
+        ("workspace", opening.workspace, session.workspace.slug),
+        ("trustLevel", opening.trust_level, session.trust_level),
+        ("workingDirectory", directory, session.working_directory),
+        ("systemPrompt", opening.system_prompt, session.system_prompt),
+    ):
+        if given and given != held:
+            raise Invalid.field(name, f"This session has its own {name} already. Start a new one to choose.")
+
+
+def _new(caller: Caller, opening: Opening) -> Session:
+    workspace = _workspace(caller, opening.workspace)
+    trust = _trust(caller, workspace, opening.trust_level)
+    text = (opening.message or opening.initial_context).strip()
+    session = Session(
+        workspace=workspace,
+        created_by_id=caller.user_id,
+        title=text.splitlines()[0].strip()[:LONGEST_DEFAULT_TITLE],
+        module=opening.module,
+        model=_model(opening.model),
+        system_prompt=opening.system_prompt,
+        trust_level=trust,
+        working_directory=_directory(workspace, trust, opening.working_directory),
+        vault_root=workspace.vault_path,
+        continued_from=_continued(caller, opening.continued_from),
+    )
+    session.save(force_insert=True)
+    return session
+
+
+def _workspace(caller: Caller, slug: str | None) -> Workspace:
+    visible = Workspace.objects.visible_to(caller)
+    workspace = visible.filter(slug=slug).first() if slug else visible.first()
+    if workspace is None:
+        raise NotFound("There is no such workspace, or you are no member of it.")
+    _check_role(caller, workspace)
+    return workspace  # type: ignore[no-any-return]
+
+
+def _check_role(caller: Caller, workspace: Workspace) -> None:
+    if not Workspace.objects.filter(caller.within("", MAY_WRITE), pk=workspace.pk).exists():
+        raise Forbidden("You may read here, and not write. An owner of the workspace can change that.")
+
+
+def _trust(caller: Caller, workspace: Workspace, wanted: str | None) -> str:
+    trust = wanted or workspace.default_trust
+    if _rank(trust) < _rank(workspace.trust_floor):
+        if wanted:
+            raise TrustTooHigh(f"This workspace allows at most {workspace.trust_floor}.")
+        trust = workspace.trust_floor
+    if trust == TrustLevel.FULL and not caller.is_operator:
+        raise Forbidden("Only an operator may start a session with the whole computer.")
+    _check_wall(trust)
+    return trust
+
+
+def _rank(trust: str) -> int:
+    return RESTRICTED_BY.index(TrustLevel(trust))
+
+
+def _check_wall(trust: str) -> None:
+    """What no worker of this version could run is refused now; the rest is known to the worker alone."""
+    if refusal := walls.never_available(trust):
+        raise SandboxUnavailable(refusal)
+
+
+def _model(wanted: str | None) -> str:
+    allowed = settings.PARACHUTE_MODELS
+    if wanted and wanted not in allowed:
+        raise ModelNotAllowed(
+            f"The model {wanted!r} is not allowed here. Choose one of: {', '.join(allowed)}."
+        )
+    return wanted or str(allowed[0])
+
+
+def _directory(workspace: Workspace, trust: str, wanted: str) -> str:
+    if not wanted:
+        return ""
+    if "\0" in wanted:
+        raise Invalid.field("workingDirectory", "A path cannot hold a NUL character.")
+    vault = Path(workspace.vault_path).resolve()
+    resolved = (vault / wanted).resolve()
+    if trust != TrustLevel.FULL and not resolved.is_relative_to(vault):
+        raise OutsideVault(
+            "The working directory lies outside the vault.", fields=[{"field": "workingDirectory"}]
+        )
+    return str(resolved)
+
+
+def _continued(caller: Caller, session_id: UUID | None) -> Session | None:
+    if session_id is None:
+        return None
+    session = Session.objects.visible_to(caller).filter(pk=session_id).first()
+    if session is None:
+        raise NotFound("The session to continue from does not exist, or you may not see it.")
+    return session  # type: ignore[no-any-return]

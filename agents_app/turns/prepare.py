@@ -1,0 +1,144 @@
+"""From a claimed turn to all that its run needs: directory, wall, prompt, and how to take it up."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from django.conf import settings
+
+from agents_app import contexts
+from agents_app.runtimes.base import RunRequest
+from agents_app.walls import wall_for
+from permissions_app.rules.setting import Setting, Trust
+from sessions_app import transcripts
+from sessions_app.access.models import TrustLevel
+from sessions_app.models import Message, Session, Speaker, Turn
+
+INTERRUPTED = (
+    "You were interrupted: the process that ran you ended before you had finished. What a tool was doing at "
+    "that moment may have happened or not; look before you repeat it. Go on from where you were."
+)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    request: RunRequest
+    setting: Setting
+    prompt: dict[str, Any]  # the `prompt_metadata` event
+    resume_info: dict[str, Any]
+    warnings: list[dict[str, Any]] = field(default_factory=list)
+
+
+def prepare(turn: Turn) -> Prepared:
+    session: Session = turn.session
+    warnings: list[dict[str, Any]] = []
+    vault = Path(session.workspace.vault_path).resolve()
+    directory = _directory(session, vault, warnings)
+    wall = wall_for(session.trust_level, session.workspace)
+    if wall.warning:
+        warnings.append(_warning("no_wall", "No wall here", wall.warning))
+    message, text, resume_info = _how_to_start(turn)
+    # A system prompt of one's own stands alone; the context files belong to the preset.
+    context = contexts.NONE if session.system_prompt else contexts.assemble(vault, directory)
+    config = transcripts.config_folder(session.pk)
+    request = RunRequest(
+        session_id=session.pk,
+        turn_id=turn.pk,
+        message_id=message.pk,
+        text=text,
+        resume=bool(resume_info["sdkSessionAvailable"]),
+        model=session.model,
+        system_prompt=session.system_prompt,
+        append=context.text,
+        directory=directory,
+        vault=vault,
+        config=config,
+        sandbox=wall.sandbox,
+        masked=_masked(vault),
+    )
+    setting = _setting(session, request, is_wall=wall.sandbox.is_wall)
+    return Prepared(request, setting, _about_prompt(session, context), resume_info, warnings)
+
+
+def _directory(session: Session, vault: Path, warnings: list[dict[str, Any]]) -> Path:
+    """Where it works. One that is gone, or that leads out of the vault by now, becomes the vault's root."""
+    if not session.working_directory:
+        return vault
+    wanted = Path(session.working_directory).resolve()
+    inside = session.trust_level == TrustLevel.FULL or wanted.is_relative_to(vault)
+    if inside and wanted.is_dir():
+        return wanted
+    text = f"{session.working_directory} is not there any more. The vault's root is used instead."
+    warnings.append(_warning("working_directory_gone", "The working directory is gone", text))
+    return vault
+
+
+def _how_to_start(turn: Turn) -> tuple[Message, str, dict[str, Any]]:
+    """The transcript decides: none, a new start; without our message, resume and say it; with it, resume and
+    say that it was interrupted."""
+    message: Message = turn.messages.exclude(source=Speaker.PLATFORM).get()
+    transcript = transcripts.raw(turn.session_id)
+    info = {
+        "method": "new" if transcript is None else "sdk_resume",
+        "isNewSession": transcript is None and turn.session.message_count == 0,
+        "previousMessageCount": turn.session.message_count,
+        "sdkSessionAvailable": transcript is not None,
+    }
+    if transcript is None or not transcripts.holds(transcript, message.pk):
+        return message, _with_context(message), info
+    note: Message = Message.objects.create(
+        id=uuid4(), session=turn.session, turn=turn, source=Speaker.PLATFORM, content=INTERRUPTED
+    )
+    return note, note.content, info
+
+
+def _with_context(message: Message) -> str:
+    text = message.content
+    if message.context and text:
+        text = f"## Context\n\n{message.context}\n\n---\n\n## Request\n\n{text}"
+    elif message.context:
+        text = message.context
+    if message.prior_conversation:
+        text = f"## Prior conversation\n\n{message.prior_conversation}\n\n---\n\n{text}"
+    return text
+
+
+def _masked(vault: Path) -> tuple[Path, ...]:
+    """What a wall must hide although it lies in the vault: our own home, where somebody put it there."""
+    home = Path(settings.PARACHUTE_HOME).resolve()
+    return (home,) if home.is_relative_to(vault) else ()
+
+
+def _setting(session: Session, request: RunRequest, *, is_wall: bool) -> Setting:
+    return Setting(
+        trust=Trust(session.trust_level),
+        behind_wall=is_wall,
+        operator=session.created_by is not None and session.created_by.is_staff,
+        vault=request.vault,
+        working_directory=request.directory,
+        home=Path(settings.PARACHUTE_HOME).resolve(),
+        scratch=None,
+        own_config=request.config,
+        own_servers=frozenset(),
+    )
+
+
+def _about_prompt(session: Session, context: contexts.Context) -> dict[str, Any]:
+    own = session.system_prompt
+    return {
+        "promptSource": "custom" if own else "claude_code_preset",
+        "contextFiles": list(context.files),
+        "contextTokens": context.tokens,
+        "contextTruncated": context.truncated,
+        "agentName": session.agent_slug,
+        "availableAgents": [],
+        "availableSkills": [],
+        "availableMcps": [],
+        "totalPromptTokens": context.tokens + contexts.tokens_of(own),
+        "trustMode": session.metadata["permissions"]["trustMode"],
+    }
+
+
+def _warning(code: str, title: str, message: str) -> dict[str, Any]:
+    return {"code": code, "title": title, "message": message, "details": []}

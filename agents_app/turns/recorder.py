@@ -1,0 +1,119 @@
+"""What a run does, written into the session's stream: deltas to the bus, everything finished as a row."""
+
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from agents_app.runtimes.events import Answered, BlockKind, Delta, Said, Used, Warned
+from permissions_app.rules.decision import Decision
+from permissions_app.rules.ladder import ToolCall
+from sessions_app import bus
+from sessions_app.log import Hold, record
+from sessions_app.models import EventType, SessionEvent
+from sessions_app.threads import in_thread
+
+LONGEST_RESULT = 100_000
+
+
+@dataclass
+class _Unfinished:
+    """The block that is being written."""
+
+    kind: BlockKind
+    pieces: list[str] = field(default_factory=list)
+    length: int = 0
+
+    def add(self, text: str) -> int:
+        """Where the piece begins."""
+        offset = self.length
+        self.pieces.append(text)
+        self.length += len(text)
+        return offset
+
+
+class Recorder:
+    """Writes for one attempt of one turn, fenced by its hold."""
+
+    def __init__(self, session_id: UUID, hold: Hold, *, first_block: int, last_seq: int) -> None:
+        self._session_id = session_id
+        self._hold = hold
+        self._block = first_block
+        self._last_seq = last_seq
+        self._unfinished: _Unfinished | None = None
+        self._text: list[str] = []
+        self._used: dict[str, tuple[Used, float]] = {}
+        self.tool_calls: list[dict[str, Any]] = []
+        self.denials: list[dict[str, Any]] = []
+
+    async def row(self, kind: EventType, payload: dict[str, Any]) -> None:
+        event: SessionEvent = await in_thread(record)(self._session_id, kind, payload, hold=self._hold)
+        self._last_seq = event.seq
+
+    async def delta(self, delta: Delta) -> None:
+        """Only the bus hears it. `after` is the row that a reader must have seen before it."""
+        if delta.starts and self._unfinished:
+            self._block += 1  # what was begun is given up; readers drop it when they see the next number
+        if delta.starts or self._unfinished is None:
+            self._unfinished = _Unfinished(delta.kind)
+        offset = self._unfinished.add(delta.text)
+        payload = {
+            "type": str(delta.kind),
+            "sessionId": str(self._session_id),
+            "turnId": str(self._hold.turn_id),
+            "seq": None,
+            "ts": timezone.now().isoformat().replace("+00:00", "Z"),
+            "block": self._block,
+            "offset": offset,
+            "delta": delta.text,
+            "after": self._last_seq,
+        }
+        await bus.current().publish(bus.session_topic(self._session_id), payload)
+
+    async def said(self, said: Said) -> None:
+        self._unfinished = None
+        if said.kind is BlockKind.TEXT:
+            self._text.append(said.content)
+        await self.row(EventType(said.kind.value), {"block": self._block, "content": said.content})
+        self._block += 1
+
+    async def used(self, used: Used) -> None:
+        self._used[used.id] = (used, monotonic())
+        tool = {"id": used.id, "name": used.name, "input": dict(used.input)}
+        await self.row(EventType.TOOL_USE, {"tool": tool, "parentToolUseId": used.parent_id})
+
+    async def answered(self, answer: Answered) -> None:
+        used, since = self._used.pop(answer.tool_use_id, (None, monotonic()))
+        name = used.name if used else ""
+        self.tool_calls.append({"id": answer.tool_use_id, "name": name, "isError": answer.is_error})
+        await self.row(
+            EventType.TOOL_RESULT,
+            {
+                "toolUseId": answer.tool_use_id,
+                "content": answer.content[:LONGEST_RESULT],
+                "isError": answer.is_error,
+                "durationMs": round((monotonic() - since) * 1000),
+                "truncated": len(answer.content) > LONGEST_RESULT,
+            },
+        )
+
+    async def denied(self, call: ToolCall, decision: Decision) -> None:
+        denial = {"toolName": call.name, "toolUseId": call.id, "reason": decision.reason}
+        self.denials.append(denial)
+        await self.row(EventType.PERMISSION_DENIED, {**denial, "rule": decision.rule})
+
+    async def warned(self, warned: Warned) -> None:
+        payload = {"code": warned.code, "title": warned.title, "message": warned.message, "details": []}
+        await self.row(EventType.WARNING, payload)
+
+    async def keep_unfinished(self) -> str:
+        """Makes a row of the text that was cut off, and answers all that was said."""
+        if self._unfinished is not None:
+            await self.said(Said(self._unfinished.kind, "".join(self._unfinished.pieces)))
+        return "\n\n".join(self._text)
+
+    @property
+    def response(self) -> str:
+        return self._text[-1] if self._text else ""

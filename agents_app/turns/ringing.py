@@ -1,0 +1,18 @@
+"""The doorbell of the workers. What is rung for is in the rows; a ring that is lost is repeated by a sweep."""
+
+import logging
+from uuid import UUID
+
+from kombu.exceptions import OperationalError
+
+log = logging.getLogger(__name__)
+
+
+def ring_workers(session_id: UUID) -> None:
+    """Only after commit: a worker that is quicker than the transaction would find nothing."""
+    from agents_app.tasks import run_session
+
+    try:
+        run_session.apply_async((str(session_id),))
+    except (OperationalError, OSError) as error:
+        log.warning("The broker is away (%s); the turn waits for the next sweep.", error)

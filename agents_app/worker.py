@@ -1,0 +1,126 @@
+"""What a worker process holds besides Celery: one event loop in which all of its turns run."""
+
+import asyncio
+import logging
+import threading
+from concurrent.futures import CancelledError, Future
+from importlib import import_module
+from pathlib import Path
+from uuid import UUID
+
+from django.conf import settings
+
+from agents_app import workers
+from agents_app.door import Door, Upstream
+from agents_app.runtimes.base import Runtime
+from agents_app.turns import leases
+from agents_app.turns.run import run_session
+from agents_app.turns.worker import Holder
+from sessions_app.threads import in_thread
+
+log = logging.getLogger(__name__)
+
+STOPS_WITHIN = 4.0  # seconds; `up` kills what is left after six
+
+_running: "TurnWorker | None" = None
+
+
+class TurnWorker:
+    def __init__(self, name: str) -> None:
+        self.holder = Holder(name)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="turns", daemon=True)
+        self._turns: set[Future[None]] = set()
+        self._stopping = False
+        self._runtime: Runtime
+        self._door: Door
+        self._renewing: asyncio.Task[None]
+
+    def start(self) -> None:
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._open(), self._loop).result()
+
+    def run_session(self, session_id: UUID) -> None:
+        """Returns when nothing waits in the session any more. Called by many threads at once."""
+        if self._stopping:
+            return  # the sweep rings again, for a worker that stays
+        turn = asyncio.run_coroutine_threadsafe(
+            run_session(session_id, self.holder, self._runtime), self._loop
+        )
+        self._turns.add(turn)
+        try:
+            turn.result()
+        except CancelledError:
+            log.info("Session %s goes back to the queue.", session_id)
+        finally:
+            self._turns.discard(turn)
+
+    def stop(self) -> None:
+        """Ends its turns and puts them back: whoever is left, or the next start, goes on with them."""
+        self._stopping = True
+        for turn in tuple(self._turns):
+            turn.cancel()
+        closing = asyncio.run_coroutine_threadsafe(self._close(), self._loop)
+        try:
+            closing.result(STOPS_WITHIN)
+        except TimeoutError:
+            log.warning("Some turns did not end in time; the next start takes them up.")
+
+    async def _open(self) -> None:
+        model = settings.PARACHUTE_MODEL
+        socket = Path(settings.PARACHUTE_RUN) / f"door-{self.holder.name.partition('@')[0]}.sock"
+        self._door = Door(socket, Upstream(model.url, model.header, model.socket))
+        await self._door.open()
+        self._runtime = _runtime(self._door)
+        await in_thread(leases.release_predecessor)(self.holder)
+        await self._say_alive()
+        self._renewing = asyncio.create_task(self._renew())
+
+    async def _renew(self) -> None:
+        """In the loop and not beside it: a loop that is stuck shall lose its turns."""
+        while True:
+            await asyncio.sleep(leases.RENEWED_EVERY)
+            try:
+                await self._say_alive()
+            except Exception:
+                log.exception("The leases were not renewed; trying again.")
+
+    async def _say_alive(self) -> None:
+        await in_thread(leases.renew)(self.holder)
+        await in_thread(workers.say_alive)(self.holder.name, self.holder.boot, "turns")
+
+    async def _close(self) -> None:
+        self._renewing.cancel()
+        left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        if left:
+            await asyncio.wait(left, timeout=STOPS_WITHIN - 1)
+        await self._door.close()
+        await in_thread(workers.say_goodbye)(self.holder.name, self.holder.boot)
+
+
+def start(name: str) -> TurnWorker:
+    global _running
+    _running = TurnWorker(name)
+    _running.start()
+    return _running
+
+
+def is_running() -> bool:
+    return _running is not None
+
+
+def running() -> TurnWorker:
+    if _running is None:
+        raise RuntimeError(
+            "A turn was rung for in a process that is no turn worker. Start it with `-Q turns`."
+        )
+    return _running
+
+
+def _runtime(door: Door) -> Runtime:
+    """The SDK is imported here, when a turn worker starts, and by nobody else."""
+    if settings.PARACHUTE_RUNTIME == "claude":
+        runtime: Runtime = import_module("agents_app.runtimes.claude.runtime").ClaudeRuntime(door)
+        return runtime
+    chosen: Runtime = import_module(settings.PARACHUTE_RUNTIME).runtime
+    return chosen

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class ParachuteConfig(AppConfig):
+    name = "parachute_site"
+    verbose_name = "Parachute"

@@ -1,0 +1,57 @@
+"""Celery: a task's message is a doorbell with a session id, the rows decide what happens."""
+
+import os
+from typing import Any
+
+import django
+from celery import Celery
+from celery.signals import setup_logging, worker_ready, worker_shutting_down
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "parachute_site.settings")  # noqa: TID251
+django.setup()
+
+from django.conf import settings  # noqa: E402
+
+app = Celery("parachute")
+app.conf.update(
+    broker_url=settings.PARACHUTE_REDIS.replace("unix://", "redis+socket://").replace(
+        "?db=", "?virtual_host="
+    ),
+    broker_connection_retry_on_startup=True,
+    broker_transport_options={"socket_connect_timeout": 2, "socket_keepalive": True},
+    task_ignore_result=True,
+    task_acks_late=False,
+    task_default_queue="background",
+    task_routes={"agents_app.tasks.run_session": {"queue": "turns"}},
+    task_publish_retry=False,
+    worker_prefetch_multiplier=1,
+    worker_hijack_root_logger=False,
+    worker_enable_remote_control=False,
+    timezone="UTC",
+    beat_schedule={
+        "ring-for-waiting-turns": {"task": "agents_app.tasks.ring_for_waiting_turns", "schedule": 5.0},
+        "sweep-lost-turns": {"task": "agents_app.tasks.sweep_lost_turns", "schedule": 15.0},
+    },
+)
+app.autodiscover_tasks(["agents_app"])
+
+
+@setup_logging.connect
+def _keep_our_logging(**kwargs: object) -> None:
+    """Celery would configure the root logger itself; `settings.LOGGING` has done it."""
+
+
+@worker_ready.connect
+def _begin(sender: Any, **kwargs: object) -> None:
+    """A turn worker opens its loop and its door; a background worker says that it lives, and beats if it is
+    to. (Beat as a thread: a process of its own would cost 60 MB.)"""
+    from parachute_site.workers import begin
+
+    begin(sender.app, settings.PARACHUTE_WORKER or sender.hostname)
+
+
+@worker_shutting_down.connect
+def _stop(**kwargs: object) -> None:
+    from parachute_site.workers import stop
+
+    stop()

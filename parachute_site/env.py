@@ -1,0 +1,200 @@
+"""The environment, read here and nowhere else.
+
+`manage.py up` reads it before Django is imported, `settings.py` reads it once for everything else.
+A value that cannot be meant raises `BadEnvironment` with a sentence that says how to mend it.
+"""
+
+import hashlib
+import os
+import secrets
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import environ
+
+CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
+ANTHROPIC = "https://api.anthropic.com"
+LONGEST_SOCKET_PATH = 100  # the kernel's limit is 107; names of sockets are at most a few letters longer
+OWNER = "PARACHUTE_OWNER"  # marks every process that belongs to one home, so that a later start can find it
+
+
+class BadEnvironment(Exception):
+    """A setting from the environment that cannot be used; its text is for the person who set it."""
+
+
+@dataclass(frozen=True)
+class ModelEndpoint:
+    """Where the model answers, and what opens it. `socket` is set for the demo model only."""
+
+    url: str
+    header: tuple[str, str] | None = field(repr=False)
+    socket: Path | None
+
+    @property
+    def is_demo(self) -> bool:
+        return self.socket is not None
+
+
+@dataclass(frozen=True)
+class Environment:
+    host: str
+    port: int
+    home: Path
+    vault: Path
+    vault_is_chosen: bool
+    allowed_hosts: tuple[str, ...]
+    csrf_trusted_origins: tuple[str, ...]
+    secret_key: str | None = field(repr=False)
+    database_url: str | None = field(repr=False)
+    redis_url: str | None = field(repr=False)
+    models: tuple[str, ...]
+    model: ModelEndpoint
+    sandbox: str
+    worker_name: str
+    beat: bool
+    debug: bool
+
+    @property
+    def run(self) -> Path:
+        """Where sockets live: in the home, or in a short place of our own where its path is too long."""
+        inside = self.home / "run"
+        return inside if len(str(inside)) + 20 <= LONGEST_SOCKET_PATH else _short_place(self.home)
+
+    @property
+    def valkey_socket(self) -> Path:
+        return self.run / "valkey.sock"
+
+    @property
+    def valkey_password_file(self) -> Path:
+        return self.home / "valkey.password"
+
+    @property
+    def log_folder(self) -> Path:
+        return self.home / "logs"
+
+    @property
+    def owner(self) -> str:
+        return hashlib.sha256(str(self.home).encode()).hexdigest()[:16]
+
+    def redis(self) -> str:
+        """The address of Redis: the one that was given, else that of the embedded Valkey."""
+        if self.redis_url:
+            return self.redis_url
+        return f"unix://:{made_once(self.valkey_password_file)}@{self.valkey_socket}?db=0"
+
+
+def load(folder: Path | None = None) -> Environment:
+    """The environment of this process, with the `.env` of its working directory below it."""
+    folder = folder or Path.cwd()
+    environ.FileAwareEnv.read_env(folder / ".env") if (folder / ".env").is_file() else None
+    read = environ.FileAwareEnv()
+    home = _path(read.str("PARACHUTE_HOME", default=""), folder / ".parachute")
+    vault = read.str("VAULT_PATH", default="")
+    return Environment(
+        host=read.str("HOST", default="127.0.0.1"),
+        port=_port(read.str("PORT", default="3333")),
+        home=home,
+        vault=_path(vault, folder / "sample-vault"),
+        vault_is_chosen=bool(vault),
+        allowed_hosts=_words(read.str("ALLOWED_HOSTS", default="")),
+        csrf_trusted_origins=_words(read.str("CSRF_TRUSTED_ORIGINS", default="")),
+        secret_key=read.str("SECRET_KEY", default="") or None,
+        database_url=read.str("DATABASE_URL", default="") or None,
+        redis_url=read.str("REDIS_URL", default="") or None,
+        models=_models(read.str("PARACHUTE_MODELS", default="sonnet,opus,haiku")),
+        model=_endpoint(read, home),
+        sandbox=_one_of(read, "PARACHUTE_SANDBOX", ("auto", "docker", "podman", "bubblewrap")),
+        worker_name=read.str("PARACHUTE_WORKER", default=""),
+        beat=read.bool("PARACHUTE_BEAT", default=False),
+        debug=read.bool("DEBUG", default=False),
+    )
+
+
+def for_agents() -> dict[str, str]:
+    """The few variables of the server's own environment that a launched agent may see."""
+    names = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "USER", "LOGNAME", "SHELL", OWNER)
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def for_children(environment: Environment, **more: str) -> dict[str, str]:
+    """The environment of a process that `up` starts."""
+    return {**os.environ, "PYTHONUNBUFFERED": "1", OWNER: environment.owner, **more}
+
+
+def of_process(pid: int) -> Mapping[str, str]:
+    """The environment that a running process was started with; empty where the system does not say."""
+    try:
+        raw = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return {}
+    pairs = (entry.split("=", 1) for entry in raw.decode(errors="replace").split("\0") if "=" in entry)
+    return {name: value for name, value in pairs}
+
+
+def _endpoint(read: environ.FileAwareEnv, home: Path) -> ModelEndpoint:
+    url = read.str("ANTHROPIC_BASE_URL", default="").rstrip("/")
+    key, token, oauth = (read.str(name, default="") for name in CREDENTIALS)
+    header = None
+    if key:
+        header = ("x-api-key", key)
+    elif token or oauth:
+        header = ("authorization", f"Bearer {token or oauth}")
+    if header or url:
+        return ModelEndpoint(url or ANTHROPIC, header, None)
+    run = home / "run"
+    socket = (run if len(str(run)) + 20 <= LONGEST_SOCKET_PATH else _short_place(home)) / "model.sock"
+    return ModelEndpoint("http://demo.invalid", None, socket)
+
+
+def _short_place(home: Path) -> Path:
+    name = hashlib.sha256(str(home).encode()).hexdigest()[:12]
+    base = "/tmp" if sys.platform == "darwin" else tempfile.gettempdir()
+    return Path(base) / f"parachute-{os.getuid()}-{name}"
+
+
+def _path(given: str, default: Path) -> Path:
+    return (Path(given).expanduser() if given else default).absolute()
+
+
+def _port(given: str) -> int:
+    if given.isdigit() and 0 < int(given) < 65536:
+        return int(given)
+    raise BadEnvironment(f"PORT is {given!r}. Set it to a number from 1 to 65535.")
+
+
+def _words(given: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in given.split(",") if word.strip())
+
+
+def _models(given: str) -> tuple[str, ...]:
+    return _words(given) or _no_models()
+
+
+def _no_models() -> tuple[str, ...]:
+    raise BadEnvironment("PARACHUTE_MODELS is empty. Name at least one model, such as sonnet.")
+
+
+def _one_of(read: environ.FileAwareEnv, name: str, choices: tuple[str, ...]) -> str:
+    given = str(read.str(name, default=choices[0]))
+    if given in choices:
+        return given
+    raise BadEnvironment(f"{name} is {given!r}. Set it to one of: {', '.join(choices)}.")
+
+
+def made_once(path: Path) -> str:
+    """A secret that lives in a file: made by whoever needs it first, the same for everybody after."""
+    try:
+        with open(path, "x", opener=_private) as fresh:
+            fresh.write(secrets.token_urlsafe(48))
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise BadEnvironment(f"{path} cannot be written ({error.strerror}). Check PARACHUTE_HOME.") from error
+    return path.read_text().strip()
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

@@ -1,0 +1,35 @@
+"""What `up` runs once before all others: migrations, the first workspace and admin, a sign-in link."""
+
+import json
+import sys
+from typing import Any
+
+from django.conf import settings
+from django.core.management import BaseCommand, call_command
+from django.db import DatabaseError, connection
+from django.urls import reverse
+
+from agents_app import workers
+from sessions_app.access import services
+
+
+class Command(BaseCommand):
+    help = "Prepares the database and prints one line of JSON with a one-time sign-in link."
+    requires_system_checks: list[str] = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            connection.ensure_connection()
+        except (DatabaseError, ImportError) as error:
+            reason = str(error).strip().splitlines()[0]
+            self.stderr.write(f"The database cannot be used: {reason}. Check DATABASE_URL.")
+            sys.exit(2)
+        call_command("migrate", verbosity=0, interactive=False)
+        if not settings.ENVIRONMENT.redis_url:
+            workers.forget_all()  # all workers are on this machine, and none has been started yet
+        workspace = services.first_workspace(
+            settings.PARACHUTE_VAULT, vault_is_chosen=settings.ENVIRONMENT.vault_is_chosen
+        )
+        admin = services.first_admin(workspace)
+        link = reverse("signin-link", args=[services.make_sign_in_link(admin)])
+        self.stdout.write(json.dumps({"signIn": link}))

@@ -1,0 +1,150 @@
+"""Django's settings. What comes from outside comes through `env.py`."""
+
+from pathlib import Path
+from typing import Any
+
+import environ
+from django.core.management.utils import get_random_secret_key
+
+from parachute_site import env
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+ENVIRONMENT = env.load()
+VERSION = "0.1.0"
+
+DEBUG = ENVIRONMENT.debug
+PARACHUTE_HOME = ENVIRONMENT.home
+if ENVIRONMENT.secret_key:
+    SECRET_KEY = ENVIRONMENT.secret_key
+elif PARACHUTE_HOME.is_dir():
+    SECRET_KEY = env.made_once(PARACHUTE_HOME / "secret_key")
+else:  # a command that runs before anything was set up, such as `check`
+    SECRET_KEY = get_random_secret_key()
+
+ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *ENVIRONMENT.allowed_hosts]
+CSRF_TRUSTED_ORIGINS = list(ENVIRONMENT.csrf_trusted_origins)
+
+INSTALLED_APPS = [
+    "daphne",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "channels",
+    "sessions_app",
+    "permissions_app",
+    "agents_app",
+    "curator_app",
+    "bots_app",
+    "parachute_site",
+]
+
+MIDDLEWARE = [
+    "parachute_site.json_errors.JsonErrors",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "parachute_site.policy.ContentSecurityPolicy",
+]
+
+ROOT_URLCONF = "parachute_site.urls"
+ASGI_APPLICATION = "parachute_site.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+
+def _database() -> dict[str, Any]:
+    if ENVIRONMENT.database_url:
+        return dict(
+            environ.Env.db_url_config(ENVIRONMENT.database_url), CONN_MAX_AGE=600, CONN_HEALTH_CHECKS=True
+        )
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": PARACHUTE_HOME / "db.sqlite3",
+        "CONN_MAX_AGE": None,
+        "OPTIONS": {
+            "timeout": 20,
+            "transaction_mode": "IMMEDIATE",
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
+        },
+    }
+
+
+DATABASES = {"default": _database()}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "signin"
+LOGIN_REDIRECT_URL = "chats"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SAMESITE = "Lax"
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = True
+
+STATIC_URL = "static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+
+# A body over 30 MB is refused; what is below is read into memory once, by ninja.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 30 * 1024 * 1024
+
+CHANNEL_LAYERS = {
+    "default": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [ENVIRONMENT.redis()] if PARACHUTE_HOME.is_dir() else [], "prefix": "parachute"},
+    },
+}
+PARACHUTE_REDIS = ENVIRONMENT.redis() if PARACHUTE_HOME.is_dir() else ""
+PARACHUTE_BUS = "sessions_app.bus.channel_layer"
+PARACHUTE_RUNTIME = "claude"
+PARACHUTE_MODELS = ENVIRONMENT.models
+PARACHUTE_MODEL = ENVIRONMENT.model
+PARACHUTE_SANDBOX = ENVIRONMENT.sandbox
+PARACHUTE_VAULT = ENVIRONMENT.vault
+PARACHUTE_RUN = ENVIRONMENT.run
+PARACHUTE_BEAT = ENVIRONMENT.beat
+PARACHUTE_WORKER = ENVIRONMENT.worker_name
+PARACHUTE_AGENT_ENVIRONMENT = env.for_agents()
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"stdout": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stdout"], "level": "INFO"},
+    "loggers": {
+        "daphne": {"level": "WARNING"},
+        "celery": {"level": "WARNING"},
+        "aiohttp.access": {"level": "WARNING"},
+        "django.request": {"level": "ERROR"},
+    },
+}

@@ -1,0 +1,46 @@
+"""What a Celery worker process does beside its tasks, by the queue that it serves."""
+
+import logging
+import threading
+from uuid import uuid4
+
+from celery import Celery
+from celery.beat import EmbeddedService
+from django.conf import settings
+from django.db import close_old_connections
+
+from agents_app import worker, workers
+
+log = logging.getLogger(__name__)
+
+_ended = threading.Event()
+
+
+def begin(app: Celery, name: str) -> None:
+    if "turns" in app.amqp.queues.consume_from:
+        worker.start(name)
+    else:
+        threading.Thread(target=_say_alive, args=(name,), name="alive", daemon=True).start()
+    if settings.PARACHUTE_BEAT:
+        EmbeddedService(app, thread=True, scheduler_cls="celery.beat:Scheduler").start()
+    log.info("%s is ready.", name)
+
+
+def stop() -> None:
+    """Called in Celery's signal handler, so the work is done beside it."""
+    _ended.set()
+    if worker.is_running():
+        threading.Thread(target=worker.running().stop, name="stop").start()
+
+
+def _say_alive(name: str) -> None:
+    boot = uuid4()
+    while True:
+        try:
+            close_old_connections()
+            workers.say_alive(name, boot, "background")
+        except Exception:
+            log.exception("The worker could not say that it lives; trying again.")
+        if _ended.wait(workers.SAID_EVERY):
+            workers.say_goodbye(name, boot)
+            return

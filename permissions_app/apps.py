@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class PermissionsConfig(AppConfig):
+    name = "permissions_app"
+    verbose_name = "Permissions"

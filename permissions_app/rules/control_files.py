@@ -1,0 +1,47 @@
+"""Files that steer agents, editors and git: a person looks at each write to them."""
+
+from collections.abc import Iterator
+
+from permissions_app.rules.ground import Ground
+from permissions_app.rules.paths import Place, folded_parts, is_below
+
+_NAMES = frozenset(
+    {
+        ".claude",
+        ".mcp.json",
+        "agents",
+        ".agents",
+        "claude.md",
+        "agents.md",
+        ".obsidian",
+        ".vscode",
+        ".envrc",
+    }
+)
+_IN_GIT = frozenset({"hooks", "config", "config.worktree"})
+
+
+def is_control_file(place: Place, ground: Ground) -> bool:
+    return any(_steers(parts) for stop in place.stops for parts in _names_below_roots(stop, ground))
+
+
+def _steers(parts: list[str]) -> bool:
+    if not _NAMES.isdisjoint(parts):
+        return True
+    if ".git" not in parts:
+        return False
+    inside = parts[parts.index(".git") + 1 :]
+    # `.git` may be a file that names another folder; a submodule keeps its hooks in `.git/modules`.
+    return not inside or not _IN_GIT.isdisjoint(inside)
+
+
+def _names_below_roots(path: str, ground: Ground) -> Iterator[list[str]]:
+    """The names that count: those below the session's folders. A vault in `/srv/agents` steers nothing."""
+    roots = [ground.vault, ground.working_directory, *([ground.scratch] if ground.scratch else [])]
+    inside = False
+    for root in {stop for place in roots for stop in place.stops}:
+        if is_below(path, root):
+            inside = True
+            yield folded_parts(path[len(root) :])
+    if not inside:
+        yield folded_parts(path)

@@ -1,0 +1,33 @@
+"""What the rules need to know of a session."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+
+class Trust(StrEnum):
+    FULL = "full"  # the whole computer; operators only
+    VAULT = "vault"  # this folder
+    SANDBOXED = "sandboxed"  # a read-only box with a scratch folder
+
+
+@dataclass(frozen=True)
+class Setting:
+    """`working_directory` is where the CLI stands at this call (the hook's `cwd`), not where the session
+    began: a `cd` in Bash moves it, and relative paths of Glob and Grep start there.
+    """
+
+    trust: Trust
+    behind_wall: bool
+    operator: bool
+    vault: Path
+    working_directory: Path
+    home: Path  # $PARACHUTE_HOME
+    scratch: Path | None
+    own_config: Path | None  # this session's CLAUDE_CONFIG_DIR
+    own_servers: frozenset[str]  # MCP servers that we registered
+
+    def __post_init__(self) -> None:
+        paths = (self.vault, self.working_directory, self.home, self.scratch, self.own_config)
+        if not all(path is None or path.is_absolute() for path in paths):
+            raise ValueError("The rules compare whole paths: a relative home would leave the real one open")

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+if TYPE_CHECKING:
+    from sessions_app.access.caller import Caller
+
+
+class WorkspaceQuerySet(models.QuerySet[Any]):
+    def visible_to(self, caller: Caller) -> WorkspaceQuerySet:
+        return self.filter(caller.within()).distinct()
+
+    def open_to_non_operators(self) -> WorkspaceQuerySet:
+        """Workspaces with a member who may not have a command run on the host."""
+        return self.filter(memberships__user__is_staff=False).distinct()
+
+
+class ApiKeyQuerySet(models.QuerySet[Any]):
+    def usable(self) -> ApiKeyQuerySet:
+        now = timezone.now()
+        return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None, user__is_active=True)

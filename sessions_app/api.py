@@ -1,0 +1,86 @@
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from django.http import HttpRequest
+from ninja import Query, Router
+from pydantic import Field
+
+from sessions_app import reading
+from sessions_app.access.caller import Caller
+from sessions_app.errors import Invalid
+from sessions_app.schemas import ErrorOut, SessionDetail, SessionList, SessionOut, Wire
+from sessions_app.threads import in_thread
+
+router = Router(tags=["sessions"], by_alias=True)
+
+
+class ListQuery(Wire):
+    module: str = ""
+    workspace: str = ""
+    agent: str = ""
+    agent_type: str = ""
+    source: str = ""
+    status: str = ""
+    archived: Literal["true", "false", "any"] = "false"
+    tag: str = ""
+    context: str = ""
+    parent: UUID | None = None
+    search: Annotated[str, Field(max_length=200)] = ""
+    limit: Annotated[int, Field(ge=1, le=reading.MOST)] = 50
+    offset: Annotated[int, Field(ge=0)] = 0
+    cursor: str = ""
+
+
+@router.get(
+    "/chat", response={200: SessionList, 401: ErrorOut, 422: ErrorOut}, summary="The sessions you may see"
+)
+async def list_sessions(request: HttpRequest, query: Query[ListQuery]) -> Any:
+    for name in ("tag", "context"):
+        if getattr(query, name):
+            raise Invalid.field(name, f"Sessions have no {name}s yet.")
+    wanted = reading.Wanted(
+        exact={
+            "module": query.module,
+            "workspace__slug": query.workspace,
+            "agent_slug": query.agent,
+            "agent_type": query.agent_type,
+            "source": query.source,
+            "status": query.status,
+        },
+        archived=query.archived,
+        search=query.search,
+        parent=query.parent,
+        limit=query.limit,
+        offset=query.offset,
+        cursor=query.cursor,
+    )
+    page = await in_thread(reading.page)(caller_of(request), wanted)
+    return {"sessions": page.sessions, "total": page.total, "next_cursor": page.next_cursor}
+
+
+@router.get(
+    "/chat/{uuid:session_id}",
+    response={200: SessionDetail, 401: ErrorOut, 404: ErrorOut},
+    summary="One session, and from where to follow what is not over",
+)
+async def get_session(request: HttpRequest, session_id: UUID) -> Any:
+    return await in_thread(_detail)(caller_of(request), session_id)
+
+
+def _detail(caller: Caller, session_id: UUID) -> dict[str, Any]:
+    found = reading.whole(caller, session_id)
+    own = SessionOut.from_orm(found["session"]).dict()
+    return {
+        **own,
+        "messages": found["messages"],
+        "replay_from": found["replay_from"],
+        "last_seq": found["session"].last_seq,
+        "pending_turns": found["pending"],
+        "children": [SessionOut.from_orm(child) for child in found["children"]],
+    }
+
+
+def caller_of(request: HttpRequest) -> Caller:
+    """Who calls, as `parachute_site` has found out: ninja keeps it on the request."""
+    caller: Caller = request.auth  # type: ignore[attr-defined]
+    return caller

@@ -1,0 +1,114 @@
+"""The messages of a session's turns that are over: from its transcript, and for turns that left nothing or
+too little there (stopped, failed) from their event rows."""
+
+from collections import defaultdict
+from typing import Any
+from uuid import UUID
+
+from sessions_app import transcripts
+from sessions_app.models import EventType, Message, Session, SessionEvent, Turn, TurnStatus
+from sessions_app.models.event import WORK
+
+Said = dict[str, Any]
+
+
+def messages(session: Session) -> list[Said]:
+    over = dict(
+        Turn.objects.over().filter(session=session).order_by("opened_seq").values_list("pk", "status")
+    )
+    done = [turn for turn, status in over.items() if status == TurnStatus.DONE]
+    spoken = {message.pk: message for message in Message.objects.filter(session=session, turn_id__in=done)}
+    by_turn = _from_transcript(transcripts.raw(session.pk) or b"", spoken)
+    by_turn |= _from_events([turn for turn in over if turn not in by_turn])
+    return [said for turn in over for said in by_turn.get(turn, [])]
+
+
+def _from_transcript(transcript: bytes, spoken: dict[UUID, Message]) -> dict[UUID, list[Said]]:
+    by_turn: defaultdict[UUID, list[Said]] = defaultdict(list)
+    turn: UUID | None = None
+    known = {str(key): message for key, message in spoken.items()}
+    for entry in transcripts.entries(transcript):
+        message = known.get(str(entry.get("uuid")))
+        if message is not None:
+            turn = message.turn_id
+            by_turn[turn].append(_of_message(message, str(entry.get("timestamp"))))
+        elif turn is not None and not _is_foreign_prompt(entry):
+            _append(by_turn[turn], entry, turn)
+        else:
+            turn = None  # what another turn said, one that is not over
+    return by_turn
+
+
+def _is_foreign_prompt(entry: transcripts.Entry) -> bool:
+    """A prompt that is none of our messages that are over: it opens a turn that is still in flight."""
+    return entry.get("type") == "user" and entry.get("promptSource") == "sdk"
+
+
+def _append(said: list[Said], entry: transcripts.Entry, turn: UUID) -> None:
+    message = entry["message"]
+    content = message.get("content", [])
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+    role = str(message.get("role"))
+    if role == "assistant" and said and said[-1].get("messageId") == message.get("id"):
+        said[-1]["content"].extend(blocks)  # the CLI writes a row for each block of one message
+        return
+    row = {
+        "id": entry.get("uuid"),
+        "role": role,
+        "content": blocks,
+        "timestamp": entry.get("timestamp"),
+        "turnId": str(turn),
+        "parentToolUseId": entry.get("parent_tool_use_id"),
+    }
+    if role == "assistant":
+        row["messageId"] = message.get("id")
+    said.append(row)
+
+
+def _of_message(message: Message, timestamp: str) -> Said:
+    return {
+        "id": str(message.pk),
+        "role": "user",
+        "source": message.source,
+        "content": [{"type": "text", "text": message.content or message.context}],
+        "timestamp": timestamp,
+        "turnId": str(message.turn_id),
+        "parentToolUseId": None,
+    }
+
+
+def _from_events(turns: list[UUID]) -> dict[UUID, list[Said]]:
+    if not turns:
+        return {}
+    by_turn: defaultdict[UUID, list[Said]] = defaultdict(list)
+    shown = (EventType.USER_MESSAGE, *WORK)
+    for event in SessionEvent.objects.filter(turn_id__in=turns, type__in=shown).order_by("seq"):
+        by_turn[event.turn_id].append(_of_event(event))
+    return by_turn
+
+
+def _of_event(event: SessionEvent) -> Said:
+    role, block = _block(EventType(event.type), event.payload)
+    return {
+        "id": f"{event.turn_id}:{event.seq}",
+        "role": role,
+        "content": [block],
+        "timestamp": event.created_at.isoformat().replace("+00:00", "Z"),
+        "turnId": str(event.turn_id),
+        "parentToolUseId": event.payload.get("parentToolUseId"),
+    }
+
+
+def _block(kind: EventType, payload: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    match kind:
+        case EventType.USER_MESSAGE:
+            return "user", {"type": "text", "text": payload["content"]}
+        case EventType.TEXT:
+            return "assistant", {"type": "text", "text": payload["content"]}
+        case EventType.THINKING:
+            return "assistant", {"type": "thinking", "thinking": payload["content"]}
+        case EventType.TOOL_USE:
+            return "assistant", {"type": "tool_use", **payload["tool"]}
+        case _:
+            answer = {"tool_use_id": payload["toolUseId"], "content": payload["content"]}
+            return "user", {"type": "tool_result", **answer, "is_error": payload["isError"]}

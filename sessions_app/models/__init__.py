@@ -1,0 +1,26 @@
+from sessions_app.access.models import ApiKey, Membership, Role, Scope, SignInLink, TrustLevel, Workspace
+from sessions_app.models.event import EventType, SessionEvent
+from sessions_app.models.session import Kind, Session, SessionStatus, Source, TitleSource
+from sessions_app.models.turn import Message, Receipt, Speaker, Turn, TurnStatus
+
+__all__ = [
+    "ApiKey",
+    "EventType",
+    "Kind",
+    "Membership",
+    "Message",
+    "Receipt",
+    "Role",
+    "Scope",
+    "Session",
+    "SessionEvent",
+    "SessionStatus",
+    "SignInLink",
+    "Source",
+    "Speaker",
+    "TitleSource",
+    "TrustLevel",
+    "Turn",
+    "TurnStatus",
+    "Workspace",
+]

@@ -1,0 +1,93 @@
+"""What was said in turns that are over, read from the JSONL that the SDK writes.
+
+The original lies in the session's own configuration directory, which its agent can write: it is read without
+following links. After each turn a copy is published to the vault, so that the vault stays portable.
+"""
+
+import json
+import logging
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+
+from sessions_app.folders import Folder
+
+log = logging.getLogger(__name__)
+
+Entry = dict[str, Any]
+_NOT_SAID = ('{"type":"api-request', '{"type":"queue-operation"', '{"type":"file-history')
+_SYNTHETIC = "<synthetic>"
+
+
+def config_folder(session_id: UUID) -> Path:
+    """The session's `CLAUDE_CONFIG_DIR`, which no other session's agent can reach."""
+    return Path(settings.PARACHUTE_HOME) / "claude" / str(session_id)
+
+
+def raw(session_id: UUID) -> bytes | None:
+    """The transcript as it is, or None where there is none. Its folder is named after the working directory
+    by a rule of the CLI's own, so it is looked for by the session's id."""
+    try:
+        with Folder.at(config_folder(session_id)) as config, config.below("projects") as projects:
+            for name in projects.names():
+                try:
+                    with projects.below(name) as project:
+                        return project.read(f"{session_id}.jsonl")
+                except (FileNotFoundError, NotADirectoryError):
+                    continue
+    except OSError:
+        return None  # never run yet, or swapped for something that is no folder: either way, no transcript
+    return None
+
+
+def entries(transcript: bytes) -> Iterator[Entry]:
+    """Its rows that were said by somebody. A last line that was cut by a crash is passed over."""
+    for line in transcript.decode(errors="replace").splitlines():
+        if line.startswith(_NOT_SAID):
+            continue
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(entry, dict) and _is_said(entry):
+            yield entry
+
+
+def _is_said(entry: Entry) -> bool:
+    message = entry.get("message")
+    return (
+        entry.get("type") in ("user", "assistant")
+        and isinstance(message, dict)
+        and not entry.get("isSidechain")
+        and not entry.get("isMeta")
+        and message.get("model") != _SYNTHETIC
+    )
+
+
+def holds(transcript: bytes, message_id: UUID) -> bool:
+    """Whether the model ever got this message."""
+    return any(entry.get("uuid") == str(message_id) for entry in entries(transcript))
+
+
+def publish(session_id: UUID, vault: Path, directory: Path) -> None:
+    """Puts a copy into the vault. A vault that cannot take it costs the copy, not the turn."""
+    content = raw(session_id)
+    if content is None:
+        return
+    try:
+        with (
+            Folder.at(vault) as root,
+            root.below(".claude", "projects", encoded(directory), make=True) as project,
+        ):
+            project.write(f"{session_id}.jsonl", content)
+    except OSError as error:
+        log.warning("The transcript of %s was not published to the vault: %s", session_id, error)
+
+
+def encoded(directory: Path) -> str:
+    """A working directory as the CLI names its folder: `/foo/bar` is `-foo-bar`."""
+    return re.sub(r"[^A-Za-z0-9]", "-", str(directory))[:200]

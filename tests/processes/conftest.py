@@ -1,0 +1,185 @@
+"""A real `manage.py up` in a home of its own, watched from outside: its lines, its processes, its files."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+from parachute_site import env
+from parachute_site.up import processes
+
+ROOT = Path(__file__).resolve().parents[2]
+REAL = (sys.executable, str(ROOT / "manage.py"), "up")
+PATIENCE = 60.0
+STOPS_WITHIN = 10.0
+READY = "Parachute is ready"
+
+
+class RunningUp:
+    """One `up`. What it prints is read all the time, as a person's terminal does."""
+
+    def __init__(self, argv: Sequence[str], folder: Path, variables: Mapping[str, str]) -> None:
+        self.home = Path(variables["PARACHUTE_HOME"])
+        self.vault = Path(variables["VAULT_PATH"])
+        self.port = int(variables["PORT"])
+        self.address = f"http://127.0.0.1:{self.port}"
+        self.environment = replace(env.load(folder), home=self.home, port=self.port)
+        self.lines: list[str] = []
+        self._changed = threading.Condition()
+        self._is_over = False
+        self._popen = subprocess.Popen(
+            argv, cwd=folder, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        self.pid = self._popen.pid
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @cached_property
+    def sign_in(self) -> str:
+        """The one-time link, with the address in front."""
+        return self.wait_log(r"sign in, once").split()[-1]
+
+    def wait_ready(self) -> None:
+        self.wait_log(READY)
+
+    def wait_log(self, pattern: str, *, times: int = 1, within: float = PATIENCE) -> str:
+        """The line that matches; with `times`, once that many have."""
+        until = time.monotonic() + within
+        seen, left = 0, times
+        with self._changed:
+            while True:
+                for line in self.lines[seen:]:
+                    left -= bool(re.search(pattern, line))
+                    if not left:
+                        return line
+                seen = len(self.lines)
+                if self._is_over or not self._changed.wait(until - time.monotonic()):
+                    break
+        raise AssertionError(f"{pattern!r} was not printed {times} times in {within} s:\n{self.text}")
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+    def pid_of(self, name: str) -> int:
+        """The process that runs under that name now."""
+        started = re.findall(rf"\| {name} started, process (\d+)", self.text)
+        return int(started[-1])
+
+    def kill(self, name: str, how: int = signal.SIGKILL) -> None:
+        """Send a signal to one process: `up`, `valkey`, `web`, `turns`, `background` or `model`."""
+        os.kill(self.pid if name == "up" else self.pid_of(name), how)
+
+    def wait_exit(self, within: float = STOPS_WITHIN) -> int:
+        code = self._popen.wait(within)
+        self._reader.join(STOPS_WITHIN)
+        return code
+
+    def ended_within(self, seconds: float) -> bool:
+        with suppress(subprocess.TimeoutExpired):
+            self.wait_exit(seconds)
+        return self._popen.returncode is not None
+
+    def stop(self, how: int = signal.SIGTERM) -> float:
+        """End it as a person would; how many seconds it took. Not within 10 s is a failure."""
+        began = time.monotonic()
+        if self._popen.poll() is None:
+            self._popen.send_signal(how)
+            assert self.wait_exit() == 0, self.text
+        return time.monotonic() - began
+
+    def left(self) -> dict[int, str]:
+        """The processes that carry the mark of this home, `up` itself not among them."""
+        marked = (pid for pid in processes.parents() if _owner(pid) == self.environment.owner)
+        return {pid: _command(pid) for pid in marked}
+
+    def end_at_any_price(self) -> None:
+        if self._popen.poll() is None:
+            self._popen.kill()
+        self.wait_exit()
+        processes.end_marked(self.environment.owner)
+        shutil.rmtree(self.environment.run, ignore_errors=True)
+
+    def _read(self) -> None:
+        assert self._popen.stdout
+        with self._popen.stdout as lines:
+            for line in lines:
+                with self._changed:
+                    self.lines.append(line.rstrip("\n"))
+                    self._changed.notify_all()
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+
+
+StartUp = Callable[..., RunningUp]
+
+
+@pytest.fixture
+def variables(tmp_path: Path) -> dict[str, str]:
+    """A small environment: a home, a vault and a port of this test's own, and nothing of whoever runs it."""
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    ours = {"PARACHUTE_HOME": str(tmp_path / "home"), "VAULT_PATH": str(vault), "PORT": str(_free_port())}
+    return {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TZ") if name in os.environ} | ours
+
+
+@pytest.fixture
+def start_up(tmp_path: Path, variables: dict[str, str]) -> Iterator[StartUp]:
+    """Start `up`, again and again if a test likes: `start_up(extra_env={...}, argv=…, wait=True)`.
+
+    After the test each of them is stopped, and nothing may be left of them.
+    """
+    started: list[RunningUp] = []
+
+    def start(
+        extra_env: Mapping[str, str] | None = None, *, argv: Sequence[str] = REAL, wait: bool = True
+    ) -> RunningUp:
+        up = RunningUp(argv, tmp_path, variables | dict(extra_env or {}))
+        started.append(up)
+        if wait:
+            up.wait_ready()
+        return up
+
+    yield start
+    try:
+        for up in started:
+            up.stop()
+        assert [up.left() for up in started] == [{}] * len(started)
+    finally:
+        for up in started:
+            up.end_at_any_price()
+
+
+@pytest.fixture
+def running_up(start_up: StartUp) -> RunningUp:
+    """The real thing, ready."""
+    return start_up()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _owner(pid: int) -> str | None:
+    return env.of_process(pid).get(env.OWNER)
+
+
+def _command(pid: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").replace("\0", " ").strip()
+    return "gone"
