@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import threading
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError
 from importlib import import_module
 from pathlib import Path
 from uuid import UUID
@@ -30,7 +30,7 @@ class TurnWorker:
         self.holder = Holder(name)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="turns", daemon=True)
-        self._turns: set[Future[None]] = set()
+        self._turns: set[asyncio.Task[None]] = set()
         self._stopping = False
         self._runtime: Runtime
         self._door: Door
@@ -44,27 +44,32 @@ class TurnWorker:
         """Returns when nothing waits in the session any more. Called by many threads at once."""
         if self._stopping:
             return  # the sweep rings again, for a worker that stays
-        turn = asyncio.run_coroutine_threadsafe(
-            run_session(session_id, self.holder, self._runtime), self._loop
-        )
-        self._turns.add(turn)
         try:
-            turn.result()
+            asyncio.run_coroutine_threadsafe(self._run_session(session_id), self._loop).result()
         except CancelledError:
             log.info("Session %s goes back to the queue.", session_id)
-        finally:
-            self._turns.discard(turn)
 
-    def stop(self) -> None:
+    def stop_turns(self) -> None:
         """Ends its turns and puts them back: whoever is left, or the next start, goes on with them."""
         self._stopping = True
-        for turn in tuple(self._turns):
-            turn.cancel()
-        closing = asyncio.run_coroutine_threadsafe(self._close(), self._loop)
+        self._loop.call_soon_threadsafe(self._cancel_turns)
+
+    def close(self) -> None:
+        self._stopping = True
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result()
+
+    async def _run_session(self, session_id: UUID) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._turns.add(task)
         try:
-            closing.result(STOPS_WITHIN)
-        except TimeoutError:
-            log.warning("Some turns did not end in time; the next start takes them up.")
+            await run_session(session_id, self.holder, self._runtime)
+        finally:
+            self._turns.discard(task)
+
+    def _cancel_turns(self) -> None:
+        for turn in self._turns:
+            turn.cancel()
 
     async def _open(self) -> None:
         model = settings.PARACHUTE_MODEL
@@ -90,10 +95,12 @@ class TurnWorker:
         await in_thread(workers.say_alive)(self.holder.name, self.holder.boot, "turns")
 
     async def _close(self) -> None:
+        self._cancel_turns()
+        if self._turns:
+            _, left = await asyncio.wait(tuple(self._turns), timeout=STOPS_WITHIN)
+            if left:
+                log.warning("%s turns did not end in time; the next start takes them up.", len(left))
         self._renewing.cancel()
-        left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        if left:
-            await asyncio.wait(left, timeout=STOPS_WITHIN - 1)
         await self._door.close()
         await in_thread(workers.say_goodbye)(self.holder.name, self.holder.boot)
 

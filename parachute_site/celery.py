@@ -3,13 +3,10 @@
 import os
 from typing import Any
 
-import django
 from celery import Celery
-from celery.signals import setup_logging, worker_ready, worker_shutting_down
+from celery.signals import setup_logging, worker_ready, worker_shutdown, worker_shutting_down
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "parachute_site.settings")  # noqa: TID251
-django.setup()
-
 from django.conf import settings  # noqa: E402
 
 app = Celery("parachute")
@@ -52,6 +49,13 @@ def _begin(sender: Any, **kwargs: object) -> None:
 
 @worker_shutting_down.connect
 def _stop(**kwargs: object) -> None:
-    from parachute_site.workers import stop
+    from parachute_site.workers import stop_soon
 
-    stop()
+    stop_soon()
+
+
+@worker_shutdown.connect
+def _end(**kwargs: object) -> None:
+    from parachute_site.workers import end
+
+    end()

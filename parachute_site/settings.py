@@ -139,7 +139,8 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"stdout": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"is_news": {"()": "parachute_site.logs.IsNews"}},
+    "handlers": {"stdout": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["is_news"]}},
     "root": {"handlers": ["stdout"], "level": "INFO"},
     "loggers": {
         "daphne": {"level": "WARNING"},

@@ -26,11 +26,18 @@ def begin(app: Celery, name: str) -> None:
     log.info("%s is ready.", name)
 
 
-def stop() -> None:
-    """Called in Celery's signal handler, so the work is done beside it."""
+def stop_soon() -> None:
+    """Called in Celery's signal handler, which must not wait: the turns are told to end, and Celery itself
+    waits for the tasks that run them."""
     _ended.set()
     if worker.is_running():
-        threading.Thread(target=worker.running().stop, name="stop").start()
+        worker.running().stop_turns()
+
+
+def end() -> None:
+    """Called when the last task has ended, and the process is about to."""
+    if worker.is_running():
+        worker.running().close()
 
 
 def _say_alive(name: str) -> None:

@@ -30,6 +30,7 @@ class Gate:
         self._is_current = is_current
         self._on_denied = on_denied
         self._allowed: dict[str, ToolCall] = {}
+        self._refused: set[str] = set()
 
     async def __call__(self, call: ToolCall, directory: Path) -> Decision:
         """Decides one call of an agent that stands in `directory` at this moment."""
@@ -39,7 +40,7 @@ class Gate:
                 if decision.verdict is Verdict.ALLOW:
                     self._allowed[call.id] = call
                 else:
-                    await self._on_denied(call, decision)
+                    await self._refuse(call, decision)
         except Exception as error:
             log.exception("The gate failed and refused %s", call.name)
             return Decision(
@@ -51,11 +52,16 @@ class Gate:
         """Whether this very call, with this input, was allowed a moment ago."""
         return self._allowed.get(call.id) == call
 
-    async def refuse(self, call: ToolCall, rule: str, reason: str) -> Decision:
-        """A refusal that the gate did not make itself, such as the CLI's own: it is told all the same."""
+    async def refused_elsewhere(self, call: ToolCall, rule: str, reason: str) -> Decision:
+        """A refusal that the gate did not make itself, such as the CLI's own: it is told all the same, once."""
         decision = Decision(Verdict.DENY, rule, reason)
-        await self._on_denied(call, decision)
+        if call.id not in self._refused:
+            await self._refuse(call, decision)
         return decision
+
+    async def _refuse(self, call: ToolCall, decision: Decision) -> None:
+        self._refused.add(call.id)
+        await self._on_denied(call, decision)
 
     async def _decide(self, call: ToolCall, setting: Setting) -> Decision:
         if not await self._is_current():

@@ -28,6 +28,20 @@ ETC = (
 )
 OURS = Path(__file__).parent / "etc"  # names one user and one host, and none of the machine's
 TOP = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+# To the files of the kernel, root without capabilities is still root: an agent of ours opened core_pattern for
+# writing, which runs commands on the host. These are the ones that Docker closes too.
+KERNEL_READ_ONLY = ("bus", "fs", "irq", "sys", "sysrq-trigger")
+KERNEL_MASKED = (
+    "acpi",
+    "asound",
+    "kcore",
+    "keys",
+    "latency_stats",
+    "mtrr",
+    "sched_debug",
+    "scsi",
+    "timer_list",
+)
 MEMORY = (Path("/tmp"), Path("/var/tmp"), HOME)  # noqa: S108 - a file system of the wall's own
 SYSTEM = tuple(map(Path, ("/usr", "/etc", "/proc", "/dev", *(f"/{name}" for name in TOP))))
 MOST = 8_900  # bubblewrap takes 9,000 arguments
@@ -41,7 +55,7 @@ def mounts(launch: Launch) -> list[str]:
     masked_folders = [path for path, how in named if how == MASK and path.is_dir()]
     arguments = [
         *_system(),
-        *("--proc", "/proc", "--dev", "/dev"),
+        *("--proc", "/proc", *_kernel(), "--dev", "/dev"),
         *(word for path in MEMORY for word in ("--tmpfs", str(path))),
         *_links((launch.vault, *launch.writable, *launch.readable), [path for path, _ in named]),
         *(word for path, how in named for word in _mount(path, how)),
@@ -61,6 +75,12 @@ def _system() -> list[str]:
     for path in sorted(OURS.iterdir()):
         arguments += ["--ro-bind", str(path), f"/etc/{path.name}"]
     return arguments
+
+
+def _kernel() -> list[str]:
+    read_only = [(path, READ_ONLY) for name in KERNEL_READ_ONLY if (path := Path("/proc", name)).exists()]
+    masked = [(path, MASK) for name in KERNEL_MASKED if (path := Path("/proc", name)).exists()]
+    return [word for path, how in (*read_only, *masked) for word in _mount(path, how)]
 
 
 def _as_on_the_host(path: Path) -> list[str]:

@@ -107,7 +107,8 @@ class Supervisor:
 
     async def _read(self, running: Running) -> None:
         async for line in pipes.lines(pipes.of(running.popen)[0]):
-            self._output.line(running.child.name, line)
+            if line.strip():
+                self._output.line(running.child.name, line)
 
     async def _end(self, running: list[Running], *, within: float) -> None:
         for one in running:

@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
-from itertools import dropwhile, pairwise
+from itertools import pairwise
 
 from permissions_app.rules.decision import Decision, allow, ask, deny
 from permissions_app.rules.deny_list import has_secret_name, what_is_denied
@@ -24,7 +24,8 @@ _KEYWORDS = frozenset({"{", "}", "{}", "!", "if", "then", "elif", "else", "while
 _WRAPPERS = frozenset(
     {"env", "nohup", "xargs", "exec", "command", "builtin", "time", "timeout", "nice", "setsid"}
 )
-_BEFORE_COMMAND = re.compile(r"-.*|\w+=.*|[\d.]+[smhd]?", re.DOTALL)
+_ASSIGNMENT = re.compile(r"\w+=.*", re.DOTALL)
+_OPTION = re.compile(r"-.*|\w+=.*|[\d.]+[smhd]?", re.DOTALL)  # what a wrapper takes before the command
 _SYSTEM = re.compile(r"/(bin|boot|dev|etc|lib|lib32|lib64|proc|sbin|sys|System)(/.*)?", re.DOTALL)
 _WHOLE = re.compile(r"/|/(var|opt|srv|run|mnt|media|tmp|root|Library)|/(home|usr|Users)(/[^/]+)?")
 _HARMLESS_DEVICE = re.compile(r"/dev/(null|zero|full|tty|stdin|stdout|stderr|fd/.*|shm/.*)")
@@ -101,20 +102,20 @@ def _judge_one(words: list[str], ground: Ground, depth: int) -> Decision:
 
 def _split(words: list[str]) -> tuple[str, list[str]]:
     """The command itself, past keywords, assignments, and commands that only start another."""
-    rest = list(dropwhile(lambda word: word in _KEYWORDS or re.match(r"\w+=", word) is not None, words))
-    if not rest:
-        return "", []
-    name = os.path.basename(rest[0])  # noqa: PTH119
-    if name in _WRAPPERS:
-        after = list(dropwhile(lambda word: _BEFORE_COMMAND.fullmatch(word) is not None, rest[1:]))
-        return _split(after)
-    return name, rest[1:]
+    wrapped = False
+    for position, word in enumerate(words):
+        name = os.path.basename(word)  # noqa: PTH119
+        if name in _WRAPPERS:
+            wrapped = True
+        elif word not in _KEYWORDS and not (_OPTION if wrapped else _ASSIGNMENT).fullmatch(word):
+            return name, words[position + 1 :]
+    return "", []
 
 
 def _code(name: str, arguments: list[str]) -> list[str]:
     if name == "eval":
         return [" ".join(arguments)]
-    flag = next((i for i, word in enumerate(arguments) if re.fullmatch(r"-\w*c\w*", word)), None)
+    flag = next((i for i, word in enumerate(arguments) if re.fullmatch(r"-[^\Wc]*c\w*", word)), None)
     return [] if flag is None else arguments[flag + 1 : flag + 2]
 
 
@@ -129,7 +130,7 @@ def _is_dangerous(name: str, arguments: list[str], ground: Ground) -> bool:
 
 
 def _is_recursive(arguments: list[str]) -> bool:
-    return any(word == "--recursive" or re.fullmatch(r"-\w*[rR]\w*", word) for word in arguments)
+    return any(word == "--recursive" or re.fullmatch(r"-[^\WrR]*[rR]\w*", word) for word in arguments)
 
 
 def _removes_unknown(name: str, arguments: list[str]) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agents_app.launcher import MARK, end_everything, executable, marked, new_mark, orders, orders_for
+from agents_app.launcher import MARK, end_everything, executable, marked, new_mark, orders_for
 from agents_app.sandboxes.base import Launch
 
 PATIENCE = 20
@@ -63,7 +63,7 @@ def test_a_path_to_python_with_spaces_works(tmp_path: Path, monkeypatch: pytest.
     python = tmp_path / "it's my own" / "python"
     python.parent.mkdir()
     python.symlink_to(sys.executable)
-    monkeypatch.setattr(orders.sys, "executable", str(python))
+    monkeypatch.setattr(sys, "executable", str(python))
     file = executable(tmp_path / "launcher")
     assert file.read_text().startswith("#!/bin/sh\n")
     assert run(file, launch(tmp_path, "/usr/bin/printf", "%s|"), "a b", '"$x"').stdout == 'a b|"$x"|'

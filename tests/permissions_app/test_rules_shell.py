@@ -41,6 +41,7 @@ DANGEROUS = [
     "env A=1 sudo ls",
     "timeout 5s nice -n 10 sudo ls",
     "A=1 sudo ls",
+    "env " * 4_000 + "sudo ls",
     "if true; then sudo ls; fi",
     "sh -c 'sudo ls'",
     "bash -lc 'sh -c \"sudo ls\"'",

@@ -1,5 +1,6 @@
 """A real `manage.py up` in a home of its own, watched from outside: its lines, its processes, its files."""
 
+import asyncio
 import os
 import re
 import shutil
@@ -18,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from parachute_site import env
-from parachute_site.up import processes
+from parachute_site.up import health, processes
 
 ROOT = Path(__file__).resolve().parents[2]
 REAL = (sys.executable, str(ROOT / "manage.py"), "up")
@@ -68,6 +69,14 @@ class RunningUp:
                 if self._is_over or not self._changed.wait(until - time.monotonic()):
                     break
         raise AssertionError(f"{pattern!r} was not printed {times} times in {within} s:\n{self.text}")
+
+    def wait_health(self, expected: int = 200, *, within: float = PATIENCE) -> None:
+        """Until /api/health/ready answers that; asked again with each line that is printed, or soon."""
+        until = time.monotonic() + within
+        while (answer := asyncio.run(health.ask(self.environment)))[0] != expected:
+            assert time.monotonic() < until, f"{answer}\n{self.text}"
+            with self._changed:
+                self._changed.wait(0.2)
 
     @property
     def text(self) -> str:

@@ -1,4 +1,4 @@
-"""`manage.py up`, with the real supervisor and the real Valkey; the other children are stand-ins."""
+"""`manage.py up`, with the real supervisor and the real Valkey; the other children are stand-ins, but at the end."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.processes.conftest import REAL, ROOT, StartUp
+from tests.processes.conftest import REAL, ROOT, RunningUp, StartUp
 
 pytestmark = pytest.mark.processes
 
@@ -287,7 +287,10 @@ def test_nobody_reading_its_output_holds_nothing_up(
             up.stdout.close()
         said_so = select.select([said], [], [], 30)[0]
         up.terminate()
-        assert up.wait(10) == 0
+        try:
+            assert up.wait(10) == 0
+        finally:
+            up.kill()
     os.close(said)
     assert said_so
 
@@ -318,3 +321,22 @@ def test_whoever_started_up_is_spared_by_the_sweep(start_up: StartUp) -> None:
 def test_up_is_small(start_up: StartUp) -> None:
     up = start_up(argv=stand_ins(web=WEB))
     assert psutil.Process(up.pid).memory_full_info().pss < 24 * 1024 * 1024
+
+
+def test_the_real_thing_starts_tells_how_to_sign_in_and_stops(running_up: RunningUp) -> None:
+    assert running_up.sign_in.startswith(f"{running_up.address}/signin/")
+    link = running_up.sign_in.rpartition("/")[2].encode()
+    assert [path for path in (running_up.home / "logs").iterdir() if link in path.read_bytes()] == []
+    assert running_up.stop() < 10
+
+
+@pytest.mark.parametrize("name", ["valkey", "web", "turns", "background", "model"])
+def test_each_of_the_real_ones_comes_back(name: str, running_up: RunningUp) -> None:
+    running_up.kill(name)
+    running_up.wait_log(f"{name} started", times=2)
+    running_up.wait_health()
+
+
+def test_a_wrong_database_is_one_line(variables: dict[str, str], tmp_path: Path) -> None:
+    wrong = variables | {"DATABASE_URL": "postgresql://nobody:wrong@127.0.0.1:1/none"}
+    assert "DATABASE_URL" in refusal(wrong, tmp_path)

@@ -16,6 +16,7 @@ from claude_agent_sdk import (
     HookContext,
     HookInput,
     HookJSONOutput,
+    Message,
     PermissionResultAllow,
     PermissionResultDeny,
     ToolPermissionContext,
@@ -28,7 +29,8 @@ from agents_app.runtimes.base import RunFailed, RunRequest
 from agents_app.runtimes.claude.failures import failure_to_start
 from agents_app.runtimes.claude.options import launch_for, options_for
 from agents_app.runtimes.claude.translate import Translator
-from agents_app.runtimes.events import Ended, RuntimeEvent
+from agents_app.runtimes.claude.refusals import refusals
+from agents_app.runtimes.events import Ended, RuntimeEvent, Used
 from permissions_app.gate import Gate
 from permissions_app.rules.deny_list import cli_deny_rules
 from permissions_app.rules.ladder import ToolCall
@@ -37,6 +39,8 @@ log = logging.getLogger(__name__)
 
 STARTS_AT_ONCE = 2  # more only slow each other down: 32 at once took 10 s each, two at a time 3.6 s
 CLOSES_WITHIN = 5.0
+BY_THE_CLI = "The deny list refused this before it ran: such files hold secrets. Trust does not lift it."
+NOT_THROUGH_THE_GATE = "The gate did not allow this call."
 
 
 class ClaudeRuntime:
@@ -73,7 +77,7 @@ class ClaudeRun:
         self._papers = papers
         self._client: ClaudeSDKClient | None = None
         self._last_words: deque[str] = deque(maxlen=3)
-        self._seen: set[str] = set()
+        self._calls: dict[str, ToolCall] = {}
 
     def options(self, launch: Any) -> Any:
         options = options_for(
@@ -100,7 +104,10 @@ class ClaudeRun:
         try:
             await self._client.query(self._prompt())
             async for message in self._client.receive_messages():
+                await self._tell_refusals(message)
                 for event in translator.events(message):
+                    if isinstance(event, Used):
+                        self._calls[event.id] = ToolCall(event.id, event.name, event.input)
                     yield event
                     if isinstance(event, Ended):
                         return
@@ -148,8 +155,13 @@ class ClaudeRun:
         call = ToolCall(context.tool_use_id or "", name, given)
         if self._gate.allowed_this(call):
             return PermissionResultAllow()
-        decision = await self._gate.refuse(call, "not_through_the_gate", "The gate did not allow this call.")
+        decision = await self._gate.refused_elsewhere(call, "not_through_the_gate", NOT_THROUGH_THE_GATE)
         return PermissionResultDeny(message=decision.reason)
+
+    async def _tell_refusals(self, message: Message) -> None:
+        """What the CLI refused by its own deny rules never came to the gate, and is told like the gate's."""
+        for call in refusals(message, self._calls):
+            await self._gate.refused_elsewhere(call, "deny_list", BY_THE_CLI)
 
 
 async def _close(client: ClaudeSDKClient) -> None:

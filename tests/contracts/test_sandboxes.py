@@ -1,0 +1,489 @@
+"""What every sandbox promises, and what a wall promises besides. Each runs through the real launcher."""
+
+import os
+import select
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, ResultMessage, StreamEvent
+from claude_agent_sdk import __file__ as sdk_file
+
+from agents_app.demo_model.wire import say
+from agents_app.door import Door, Upstream
+from agents_app.launcher import MARK, end_everything, executable, marked, new_mark, orders_for
+from agents_app.sandboxes import named
+from agents_app.sandboxes.base import CannotConfine, Launch, Sandbox
+from agents_app.sandboxes.bubblewrap import Bubblewrap
+from agents_app.sandboxes.recorded import Recorded
+from tests.scripted_model import ScriptedModel
+
+PATIENCE = 30
+CANARY = "CANARY"  # stands in the worker's environment and must not come further
+ALL = ("none", "recorded", "bubblewrap")
+WALLS = ("bubblewrap",)
+CLI = Path(sdk_file).parent / "_bundled" / "claude"
+
+
+def sandbox_that_runs(name: str) -> Sandbox:
+    """In CI nothing is skipped: there a wall that does not run is a failure."""
+    sandbox = named(name)
+    if problem := sandbox.unavailable():
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(problem)
+    return sandbox
+
+
+@pytest.fixture(params=ALL)
+def sandbox(request: pytest.FixtureRequest) -> Sandbox:
+    return sandbox_that_runs(request.param)
+
+
+@pytest.fixture(params=WALLS)
+def wall(request: pytest.FixtureRequest) -> Sandbox:
+    return sandbox_that_runs(request.param)
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A short path: that of a unix socket ends at 107 bytes."""
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name).resolve()
+
+
+@pytest.fixture
+def vault(place: Path) -> Path:
+    (place / "vault").mkdir()
+    return place / "vault"
+
+
+@pytest.fixture
+def home(place: Path) -> Path:
+    """$PARACHUTE_HOME, with a secret."""
+    (place / "home" / "claude" / "ours").mkdir(parents=True)
+    (place / "home" / "secret").write_text("SECRET")
+    return place / "home"
+
+
+class Runs:
+    """Starts things in one sandbox, as the SDK does: with the worker's environment and some arguments."""
+
+    def __init__(self, sandbox: Sandbox, vault: Path, launcher: Path) -> None:
+        self.sandbox, self.vault, self.launcher = sandbox, vault, launcher
+
+    def launch(self, *argv: str, **more: object) -> Launch:
+        return replace(Launch(argv, {"PATH": "/usr/bin:/bin"}, self.vault, self.vault), **more)  # type: ignore[arg-type]
+
+    def python(self, code: str, **more: object) -> Launch:
+        """This very Python, which need not lie where the system's does."""
+        prefixes = {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).parent.parent}
+        ours = tuple(each for each in prefixes if not each.is_relative_to("/usr"))
+        readable = (*ours, *more.pop("readable", ()))  # type: ignore[misc]
+        return self.launch(sys.executable, "-IS", "-c", code, readable=readable, **more)
+
+    @contextmanager
+    def started(self, launch: Launch, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+        environment = {**os.environ, CANARY: "worker", **orders_for(self.sandbox.confine(launch))}
+        process = subprocess.Popen(
+            [self.launcher, *arguments],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        with process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    def run(self, launch: Launch, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+        with self.started(launch, *arguments) as process:
+            out, err = process.communicate(given, timeout=PATIENCE)
+        return subprocess.CompletedProcess(list(launch.argv), process.returncode, out, err)
+
+    def sh(self, script: str, **more: object) -> subprocess.CompletedProcess[str]:
+        return self.run(self.launch("/bin/sh", "-c", script, **more))
+
+    def refuses(self, script: str, **more: object) -> bool:
+        done = self.sh(f"({script}) || exit 42", **more)
+        assert done.returncode in (0, 42), done.stderr
+        return done.returncode == 42
+
+
+@pytest.fixture
+def inside(sandbox: Sandbox, vault: Path, place: Path) -> Runs:
+    return Runs(sandbox, vault, executable(place / "launcher"))
+
+
+@pytest.fixture
+def walled(wall: Sandbox, vault: Path, place: Path) -> Runs:
+    return Runs(wall, vault, executable(place / "launcher"))
+
+
+# What every sandbox promises.
+
+
+def test_streams_and_exit_code_are_the_programs_own(inside: Runs) -> None:
+    done = inside.run(inside.launch("/bin/sh", "-c", "cat; echo oh >&2; exit 7"), given="hello")
+    assert (done.stdout, done.stderr, done.returncode) == ("hello", "oh\n", 7)
+
+
+def test_arguments_arrive_as_they_are(inside: Runs) -> None:
+    done = inside.run(inside.launch("/bin/sh", "-c", 'printf "%s|" "$@"', "sh"), "a b", "--x", "", "$y")
+    assert done.stdout == "a b|--x||$y|"
+
+
+def test_the_environment_is_what_was_ordered_and_nothing_else(inside: Runs) -> None:
+    given = {"PATH": "/usr/bin:/bin", "HOME": str(inside.vault), "TOKEN": 'a "b"\nc='}
+    done = inside.run(inside.launch("/usr/bin/env", "-0", environment=given))
+    found = dict(entry.split("=", 1) for entry in done.stdout.split("\0") if entry)
+    brought = {"HOME": "/home/agent"} if inside.sandbox.is_wall else {}
+    assert found == {**given, **brought, "PWD": str(inside.vault)}
+
+
+def test_it_starts_in_its_directory(inside: Runs) -> None:
+    (inside.vault / "deep" / "down").mkdir(parents=True)
+    assert inside.sh("pwd -P", directory=inside.vault / "deep/down").stdout == f"{inside.vault}/deep/down\n"
+
+
+def test_what_it_writes_into_the_vault_is_on_the_disk(inside: Runs) -> None:
+    inside.sh("echo kept > note.md; mkdir folder; mv note.md folder; chmod 640 folder/note.md")
+    assert (inside.vault / "folder/note.md").read_text() == "kept\n"
+    assert (inside.vault / "folder/note.md").stat().st_uid == os.getuid()
+
+
+def test_a_vault_that_is_named_by_a_link_works_by_both_names(inside: Runs, place: Path) -> None:
+    (place / "links").mkdir()
+    link = place / "links" / "vault"
+    link.symlink_to(inside.vault)
+    done = inside.sh(f"pwd -P; echo 1 > {link}/a; echo 2 > {inside.vault}/b", vault=link, directory=link)
+    assert done.stdout == f"{inside.vault}\n"
+    assert {each.name for each in inside.vault.iterdir()} == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    "below", [each for each in ("/var/tmp", "/usr/local", "/srv") if os.access(each, os.W_OK)]
+)
+def test_a_vault_may_lie_below_any_folder(inside: Runs, below: str) -> None:
+    with tempfile.TemporaryDirectory(dir=below) as name:
+        done = inside.sh("pwd -P; echo 1 > here", vault=Path(name), directory=Path(name))
+        assert (done.stderr, done.stdout) == ("", f"{name}\n")
+        assert (Path(name) / "here").exists()
+
+
+def test_it_can_run_what_a_shell_needs(inside: Runs) -> None:
+    done = inside.sh("yes | head -1; mktemp; bash -c 'cat <(echo sub)'; ls -l / >/dev/null; date +%Z; id -un")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("how", ["first process", "all of it"])
+def test_all_that_it_started_ends_with_it(inside: Runs, how: str) -> None:
+    mark = new_mark()
+    script = "setsid sleep 600 & (setsid env -i sleep 600 &) ; sleep 600 & echo ready; read end"
+    launch = inside.launch("/bin/sh", "-c", script, environment={"PATH": "/usr/bin:/bin", MARK: mark})
+    with inside.started(launch) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+        handles = [os.pidfd_open(each.pid) for each in marked(mark)]
+        assert len(handles) >= 3
+        if inside.sandbox.is_wall and how == "first process":
+            process.kill()
+        else:
+            assert end_everything(mark) >= 1
+        assert all(has_ended(handle) for handle in handles)
+        process.wait(PATIENCE)
+
+
+def has_ended(handle: int) -> bool:
+    with os.fdopen(handle):
+        return bool(select.select([handle], [], [], PATIENCE)[0])
+
+
+def test_the_recorded_one_keeps_what_it_was_given(place: Path) -> None:
+    sandbox = Recorded()
+    launch = Launch(("true",), {}, place, place)
+    assert sandbox.confine(launch) is launch
+    assert sandbox.launches == [launch]
+
+
+# What a wall promises besides.
+
+
+def test_outside_of_the_vault_nothing_is_written(walled: Runs, place: Path) -> None:
+    system = "/ /usr /usr/bin /etc /home /run /var /proc"
+    done = walled.sh(f"for at in {system}; do touch $at/planted 2>/dev/null && echo $at; done")
+    assert done.stdout == ""
+    # These can be written, and are the wall's own memory.
+    own = ("/tmp", "/var/tmp", "/home/agent", "/dev/shm", str(place))
+    walled.sh(f"for at in {' '.join(own)}; do echo 1 > $at/planted || exit 1; done").check_returncode()
+    assert not [at for at in own if (Path(at) / "planted").exists()]
+
+
+def test_outside_of_what_was_named_nothing_can_be_read(walled: Runs, home: Path, vault: Path) -> None:
+    (vault / "way-out").symlink_to(home / "secret")
+    for path in (home / "secret", home, vault / "way-out", Path("/etc/shadow"), Path("/etc/ssl/private")):
+        assert walled.refuses(f"test -e {path}"), path
+    assert walled.sh(
+        "ls -A /root /home /srv /opt /mnt /run /boot 2>/dev/null | grep -v :"
+    ).stdout.split() == ["agent"]
+
+
+def test_what_is_named_below_the_home_is_all_of_it_that_shows(walled: Runs, home: Path) -> None:
+    ours = home / "claude" / "ours"
+    (ours.parent / "theirs").mkdir()
+    done = walled.sh(f"echo 1 > {ours}/mine; ls {home} {home}/claude", writable=(ours,))
+    assert done.stdout.split() == [f"{home}:", "claude", f"{home}/claude:", "ours"]
+    assert (ours / "mine").read_text() == "1\n"
+
+
+def test_a_home_inside_the_vault_is_masked_but_for_what_is_named(
+    walled: Runs, place: Path, home: Path
+) -> None:
+    ours = home / "claude" / "ours"
+    more = {"vault": place, "directory": place, "writable": (ours,), "masked": (home,)}
+    done = walled.sh(f"cat home/secret; echo 1 > {ours}/mine; touch home/planted; find home", **more)
+    assert done.stdout.split() == ["home", "home/claude", "home/claude/ours", "home/claude/ours/mine"]
+    assert sorted(each.name for each in home.iterdir()) == ["claude", "secret"]
+
+
+def test_masked_files_and_folders_cannot_be_read_or_replaced(walled: Runs, vault: Path) -> None:
+    (vault / ".env").write_text("SECRET")
+    (vault / ".ssh").mkdir()
+    (vault / ".ssh/key").write_text("SECRET")
+    (vault / "link").symlink_to(".env")
+    masked = tuple(vault / name for name in ("link", ".ssh", "not-there"))
+    tries = ("cat .env", "cat link", "cat .ssh/key", "echo x > .env", "rm .env", "mv .env b", "touch .ssh/b")
+    for script in (
+        *tries,
+        "rm -r .ssh",
+        "mv .ssh c",
+        "umount .env",
+        "umount .ssh",
+        "unshare -Urm umount .env",
+    ):
+        assert walled.refuses(script, masked=masked), script
+    assert walled.sh("grep -r SECRET . 2>/dev/null", masked=masked).stdout == ""
+    assert (vault / ".env").read_text() == (vault / ".ssh/key").read_text() == "SECRET"
+
+
+def test_a_masked_folder_in_the_system_is_hidden(walled: Runs) -> None:
+    assert walled.sh("ls -A /usr/share").stdout
+    assert walled.sh("ls -A /usr/share", masked=(Path("/usr/share"),)).stdout == ""
+
+
+def test_readable_is_read_only_also_inside_the_vault(walled: Runs, vault: Path) -> None:
+    (vault / ".claude").mkdir()
+    (vault / ".claude/settings.json").write_text("{}")
+    readable = {"readable": (vault / ".claude",)}
+    assert walled.sh("cat .claude/settings.json", **readable).stdout == "{}"
+    remounts = (f"{unshared} mount -o remount,bind,rw {vault}/.claude" for unshared in ("", "unshare -Urm"))
+    for script in ("echo x > .claude/settings.json", "rm -r .claude", "mv .claude d", *remounts):
+        assert walled.refuses(f"{script} && echo x > .claude/planted", **readable), script
+    assert [each.name for each in (vault / ".claude").iterdir()] == ["settings.json"]
+
+
+def test_a_vault_that_is_named_readable_is_read_only(walled: Runs, vault: Path) -> None:
+    assert walled.refuses(f"mount -o remount,bind,rw {vault}; touch planted", readable=(vault,))
+
+
+def test_no_port_of_the_host_is_reached(walled: Runs) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        code = f"import socket; socket.create_connection(('127.0.0.1', {port}), 5)"
+        done = walled.run(walled.python(code))
+        listener.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+    assert "ConnectionRefusedError" in done.stderr
+    interfaces = walled.sh("tail -n +3 /proc/net/dev | cut -d: -f1")
+    assert interfaces.stdout.split() == ["lo"]
+
+
+def test_a_socket_that_it_may_read_is_reached_and_its_neighbour_is_not(walled: Runs, place: Path) -> None:
+    connect = "s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); print(s.recv(9).decode())"
+    (place / "run").mkdir()
+    names = [str(place / "run" / name) for name in ("door.sock", "valkey.sock")]
+    with listening(names[0]), listening(names[1]):
+        launch = walled.python(f"import socket, sys; {connect}", readable=(Path(names[0]),))
+        assert walled.run(launch, names[0]).stdout == "hello\n"
+        assert "FileNotFoundError" in walled.run(launch, names[1]).stderr
+
+
+@contextmanager
+def listening(path: str) -> Iterator[None]:
+    def greet() -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection:
+                connection.sendall(b"hello")
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        thread = threading.Thread(target=greet, daemon=True)
+        thread.start()
+        yield
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def test_it_has_no_capabilities_and_gets_none(walled: Runs) -> None:
+    done = walled.sh("grep -E 'Cap(Inh|Prm|Eff|Bnd|Amb)|NoNewPrivs' /proc/self/status")
+    found = dict(line.split(":\t") for line in done.stdout.splitlines())
+    assert found.pop("NoNewPrivs") == "1"
+    assert set(found.values()) == {"0" * 16}
+    for script in ("mknod disk b 8 0", "chown 12345 .", "chroot /", "mount -t tmpfs x /tmp"):
+        assert walled.refuses(script), script
+
+
+def test_settings_of_the_kernel_cannot_be_opened_for_writing(walled: Runs) -> None:
+    """Also by root, which is who the agent is to the kernel when the server runs as root."""
+    assert walled.refuses(": >> /proc/sys/kernel/core_pattern")
+    found = walled.sh("find /proc -path '/proc/[0-9]*' -prune -o -type f -writable -print 2>/dev/null")
+    assert found.stdout == ""
+
+
+def test_it_sees_its_own_processes_only(walled: Runs) -> None:
+    done = walled.sh("ls /proc | grep -c '^[0-9]'; tr '\\0' '\\n' < /proc/1/environ")
+    count, *first = done.stdout.splitlines()
+    assert int(count) <= 5
+    assert not [entry for entry in first if CANARY in entry or "PARACHUTE_LAUNCH" in entry]
+
+
+def test_every_namespace_is_its_own(walled: Runs) -> None:
+    files = [f"/proc/self/ns/{kind}" for kind in ("user", "pid", "net", "ipc", "uts", "mnt")]
+    found = walled.sh(f"for file in {' '.join(files)}; do readlink $file; done").stdout.split()
+    assert len(found) == len(files)
+    assert not set(found) & {str(Path(file).readlink()) for file in files}
+
+
+def test_nothing_that_was_ordered_stands_on_a_command_line(walled: Runs) -> None:
+    token = new_mark()
+    confined = walled.sandbox.confine(walled.launch("/bin/true", environment={"TOKEN": token}))
+    assert token not in " ".join(confined.argv)
+
+
+@pytest.mark.parametrize("vault", ["/", "/usr", "/etc", "/home", "/proc", "/var"])
+def test_a_vault_that_holds_the_system_is_refused(wall: Sandbox, vault: str) -> None:
+    with pytest.raises(CannotConfine, match="parts of the system"):
+        wall.confine(Launch(("true",), {}, Path(vault), Path(vault)))
+
+
+def test_a_path_that_is_not_there_is_refused(wall: Sandbox, place: Path) -> None:
+    with pytest.raises(CannotConfine, match="not there"):
+        wall.confine(Launch(("true",), {}, place, place, readable=(place / "gone",)))
+
+
+# Whether bubblewrap can be used is found out by using it.
+
+
+def fake_bwrap(folder: Path, script: str) -> str:
+    program = folder / "bwrap"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    return str(folder)
+
+
+def test_without_bubblewrap_it_is_said_how_to_get_it(place: Path) -> None:
+    sandbox = Bubblewrap(search=str(place))
+    assert "apt install bubblewrap" in str(sandbox.unavailable())
+    with pytest.raises(CannotConfine):
+        sandbox.confine(Launch(("true",), {}, place, place))
+
+
+def test_a_bubblewrap_that_builds_no_wall_is_unavailable(place: Path) -> None:
+    said = "bwrap: setting up uid map: Permission denied"
+    sandbox = Bubblewrap(search=fake_bwrap(place, f"echo '{said}' >&2; exit 1"))
+    assert said in str(sandbox.unavailable())
+    assert "AppArmor" in str(sandbox.unavailable())
+
+
+def test_a_bubblewrap_that_only_pretends_is_unavailable(place: Path) -> None:
+    assert Bubblewrap(search=fake_bwrap(place, "exit 0")).unavailable()
+
+
+def test_an_older_bubblewrap_builds_the_wall_that_it_can(wall: Sandbox, place: Path) -> None:
+    real = shutil.which("bwrap")
+    older = f'for word; do [ "$word" = --disable-userns ] && exit 1; done; exec {real} "$@"'
+    sandbox = Bubblewrap(search=fake_bwrap(place, older))
+    assert sandbox.unavailable() is None
+    assert "--disable-userns" not in sandbox.confine(Launch(("true",), {}, place, place)).argv
+
+
+def test_the_answer_is_kept_for_minutes_and_a_bad_one_for_seconds(wall: Sandbox, place: Path) -> None:
+    now = [0.0]
+    sandbox = Bubblewrap(search=str(place), clock=lambda: now[0])
+    assert sandbox.unavailable()
+    (place / "bwrap").symlink_to(str(shutil.which("bwrap")))
+    assert sandbox.unavailable()
+    now[0] = 11
+    assert sandbox.unavailable() is None
+    (place / "bwrap").unlink()
+    now[0] = 200
+    assert sandbox.unavailable() is None
+    now[0] = 400
+    assert sandbox.unavailable()
+
+
+# And all of it together, with the real CLI.
+
+
+async def test_the_real_cli_answers_from_behind_each_sandbox(
+    sandbox: Sandbox, place: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, mark = "sk-ant-the-real-key", new_mark()
+    monkeypatch.setenv(CANARY, "worker")
+    config = place / "claude"
+    config.mkdir()
+    with ScriptedModel(say("All done.")) as model:
+        door = Door(place / "door.sock", Upstream(model.url, ("x-api-key", key)))
+        await door.open()
+        issued = door.issue()
+        issued.turn = "turn"
+        launch = Launch(
+            argv=(str(CLI),),
+            environment={
+                **{"PATH": "/usr/bin:/bin", "HOME": str(place), MARK: mark, "CLAUDE_CONFIG_DIR": str(config)},
+                **{"ANTHROPIC_UNIX_SOCKET": str(door.socket), "ANTHROPIC_BASE_URL": "http://door.invalid"},
+                **{"ANTHROPIC_API_KEY": issued.token, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"},
+            },
+            directory=vault,
+            vault=vault,
+            writable=(config,),
+            readable=(CLI, door.socket),
+        )
+        options = ClaudeAgentOptions(
+            cli_path=executable(place / "launcher"),
+            env=orders_for(sandbox.confine(launch)),
+            cwd=vault,
+            setting_sources=[],
+            tools=[],
+            include_partial_messages=True,
+        )
+        try:
+            async with ClaudeSDKClient(options) as client:
+                await client.query("hello")
+                said = [message async for message in client.receive_response()]
+                seen = [each.environment for each in marked(mark)]
+        finally:
+            end_everything(mark)
+            await door.close()
+    assert isinstance(said[-1], ResultMessage)
+    assert said[-1].result == "All done."
+    assert any(isinstance(message, StreamEvent) for message in said)
+    assert [asked.text for asked in model.requests] == ["hello"]
+    assert seen
+    assert not [
+        each for each in seen if key.encode() in each or b"CANARY" in each or b"PARACHUTE_LAUNCH" in each
+    ]
