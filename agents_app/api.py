@@ -3,7 +3,7 @@ from contextlib import aclosing
 from typing import Any
 from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
 from ninja import Body, Router
 
 from agents_app.errors import KINDS
@@ -38,9 +38,9 @@ REFUSALS = dict.fromkeys((401, 403, 404, 409, 413, 422, 429, 503), ErrorOut)
     summary="Say something to an agent",
     description=(
         "Answers as server-sent events: those of this turn and no other, ending with a terminal one. With "
-        "`Accept: application/json` it waits and answers with the `done` payload, or with the error that ended "
-        "the turn. With `Prefer: respond-async` it answers 202 at once. With an `Idempotency-Key` the same "
-        "request within 24 hours returns the same turn."
+        "`Accept: application/json` it waits and answers with the `done` payload, or with the error that "
+        "ended the turn. With `Prefer: respond-async` it answers 202 at once. With an `Idempotency-Key` the "
+        "same request within 24 hours returns the same turn."
     ),
 )
 async def chat(request: HttpRequest, order: ChatRequest) -> Any:
@@ -53,7 +53,7 @@ async def chat(request: HttpRequest, order: ChatRequest) -> Any:
 
 
 @router.post("/chat/stream", response={200: dict[str, Any], **REFUSALS}, summary="The same, always streamed")
-async def chat_stream(request: HttpRequest, order: ChatRequest) -> HttpResponse:
+async def chat_stream(request: HttpRequest, order: ChatRequest) -> StreamingHttpResponse:
     return _streamed(await in_thread(open_turn)(caller_of(request), order.as_opening(), key=_key(request)))
 
 

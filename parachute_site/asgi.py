@@ -30,27 +30,22 @@ async def http(scope: Any, receive: Any, send: Any) -> None:
     await django(scope, receive, send)
 
 
-class _NoRoute:
+async def no_route(scope: Any, receive: Any, send: Any) -> None:
     """A WebSocket to nowhere is closed, not an error in the log."""
+    await send({"type": "websocket.close", "code": 4404})
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        await send({"type": "websocket.close", "code": 4404})
 
+# Django types its routes as views; what Channels routes to are ASGI applications.
+_events: Any = CallerMiddleware(EventStream.as_asgi())
+_socket: Any = CallerMiddleware(ChatSocket.as_asgi())
+_rest: Any = http
+_nowhere: Any = no_route
 
 application = ProtocolTypeRouter(
     {
-        "http": URLRouter(
-            [
-                path("api/chat/<uuid:session_id>/events", CallerMiddleware(EventStream.as_asgi())),
-                re_path("", http),
-            ]
-        ),
+        "http": URLRouter([path("api/chat/<uuid:session_id>/events", _events), re_path("", _rest)]),
         "websocket": URLRouter(
-            [
-                path("ws", CallerMiddleware(ChatSocket.as_asgi())),
-                path("ws/chat/<uuid:session_id>", CallerMiddleware(ChatSocket.as_asgi())),
-                re_path("", _NoRoute()),
-            ]
+            [path("ws", _socket), path("ws/chat/<uuid:session_id>", _socket), re_path("", _nowhere)]
         ),
     }
 )

@@ -7,7 +7,7 @@ from celery import Celery
 from celery.signals import setup_logging, worker_ready, worker_shutdown, worker_shutting_down
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "parachute_site.settings")  # noqa: TID251
-from django.conf import settings  # noqa: E402
+from django.conf import settings
 
 app = Celery("parachute")
 app.conf.update(

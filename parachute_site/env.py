@@ -130,8 +130,8 @@ def of_process(pid: int) -> Mapping[str, str]:
         raw = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return {}
-    pairs = (entry.split("=", 1) for entry in raw.decode(errors="replace").split("\0") if "=" in entry)
-    return {name: value for name, value in pairs}
+    pairs = (entry.partition("=") for entry in raw.decode(errors="replace").split("\0") if "=" in entry)
+    return {name: value for name, _, value in pairs}
 
 
 def _endpoint(read: environ.FileAwareEnv, home: Path) -> ModelEndpoint:
@@ -151,7 +151,7 @@ def _endpoint(read: environ.FileAwareEnv, home: Path) -> ModelEndpoint:
 
 def _short_place(home: Path) -> Path:
     name = hashlib.sha256(str(home).encode()).hexdigest()[:12]
-    base = "/tmp" if sys.platform == "darwin" else tempfile.gettempdir()
+    base = "/tmp" if sys.platform == "darwin" else tempfile.gettempdir()  # noqa: S108
     return Path(base) / f"parachute-{os.getuid()}-{name}"
 
 

@@ -53,7 +53,7 @@ class Gate:
         return self._allowed.get(call.id) == call
 
     async def refused_elsewhere(self, call: ToolCall, rule: str, reason: str) -> Decision:
-        """A refusal that the gate did not make itself, such as the CLI's own: it is told all the same, once."""
+        """A refusal that the gate did not make itself, such as the CLI's own: told all the same, once."""
         decision = Decision(Verdict.DENY, rule, reason)
         if call.id not in self._refused:
             await self._refuse(call, decision)

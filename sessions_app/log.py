@@ -22,7 +22,7 @@ class HoldLost(Exception):
 
 @dataclass(frozen=True)
 class Hold:
-    """A worker's right to write for a turn. It ends when the turn is taken back: then `attempt` is another."""
+    """A worker's right to write for a turn. When it is taken back, `attempt` is another."""
 
     turn_id: UUID
     attempt: int

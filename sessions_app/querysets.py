@@ -24,10 +24,11 @@ class SessionQuerySet(models.QuerySet[Any]):
         from sessions_app.models.turn import Turn, TurnStatus
 
         turns = Turn.objects.filter(session=OuterRef("pk"))
-        return self.annotate(
+        found: SessionQuerySet = self.annotate(
             is_active=Exists(turns.filter(status__in=(TurnStatus.QUEUED, TurnStatus.RUNNING))),
             is_waiting=Exists(turns.filter(status=TurnStatus.WAITING)),
         )
+        return found
 
 
 class TurnQuerySet(models.QuerySet[Any]):

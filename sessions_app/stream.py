@@ -8,7 +8,7 @@
 5. In a silence of `KEEP_ALIVE` seconds read the rows again, because rings can be lost and rows cannot.
 """
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from uuid import UUID
 
 from sessions_app import bus
@@ -24,7 +24,7 @@ PAGE = 500
 Frame = Payload | None  # None is a keep-alive
 
 
-async def follow(session_id: UUID, after: int) -> AsyncIterator[Frame]:
+async def follow(session_id: UUID, after: int) -> AsyncGenerator[Frame]:
     topic = bus.session_topic(session_id)
     reader = _Reader(session_id, after)
     async with bus.current().subscribe(topic) as listener:
@@ -41,7 +41,7 @@ async def follow(session_id: UUID, after: int) -> AsyncIterator[Frame]:
                 yield payload
 
 
-async def follow_turn(session_id: UUID, turn_id: UUID, after: int) -> AsyncIterator[Frame]:
+async def follow_turn(session_id: UUID, turn_id: UUID, after: int) -> AsyncGenerator[Frame]:
     """The events of one turn and no other, up to its terminal one."""
     async for frame in follow(session_id, after):
         if frame is None:

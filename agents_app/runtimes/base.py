@@ -1,6 +1,6 @@
 """The seam between a turn and what runs the agent."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +36,7 @@ class Run(Protocol):
     """Callers rely on this: events come in the order of what happened and end with one `Ended`, or raise
     `RunFailed`; no tool runs that the gate did not allow; after `interrupt` the end comes soon."""
 
-    def events(self) -> AsyncIterator[RuntimeEvent]: ...
+    def events(self) -> AsyncGenerator[RuntimeEvent]: ...
 
     async def interrupt(self) -> None: ...
 

@@ -28,9 +28,9 @@ ETC = (
 )
 OURS = Path(__file__).parent / "etc"  # names one user and one host, and none of the machine's
 TOP = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
-# To the files of the kernel, root without capabilities is still root: an agent of ours opened core_pattern for
-# writing, which runs commands on the host. These are the ones that Docker closes too.
-KERNEL_READ_ONLY = ("bus", "fs", "irq", "sys", "sysrq-trigger")
+# To these files, too, root without capabilities is root: from behind this wall /proc/sys/kernel/core_pattern
+# could be opened for writing, and what stands there the kernel runs on the host. Docker closes the same ones.
+KERNEL_READ_ONLY = ("bus", "fs", "irq", "pressure", "sys", "sysrq-trigger")
 KERNEL_MASKED = (
     "acpi",
     "asound",

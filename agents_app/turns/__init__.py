@@ -1,1 +1,1 @@
-"""Turns: opened by a message, claimed by a worker, prepared, run, finished; taken back when a worker is lost."""
+"""Turns: opened by a message, claimed by a worker, prepared, run, finished; taken back if it is lost."""

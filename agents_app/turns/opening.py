@@ -102,7 +102,8 @@ def _as_before(caller: Caller, key: str, digest: str) -> Opened:
 @transaction.atomic
 def _open(caller: Caller, opening: Opening) -> Opened:
     _check_message(opening)
-    session = _existing(caller, opening) if opening.session_id else _new(caller, opening)
+    known = opening.session_id
+    session = _existing(caller, known, opening) if known else _new(caller, opening)
     return _say(caller, session, opening)
 
 
@@ -174,9 +175,9 @@ def _is_storable(text: str) -> bool:
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def _existing(caller: Caller, opening: Opening) -> Session:
+def _existing(caller: Caller, session_id: UUID, opening: Opening) -> Session:
     """The session that the message goes to, locked until it is said, so that messages keep their order."""
-    visible = Session.objects.filter(pk=opening.session_id).filter(
+    visible = Session.objects.filter(pk=session_id).filter(
         pk__in=Session.objects.visible_to(caller).values("pk")
     )
     session = visible.select_for_update(of=("self",)).select_related("workspace").first()

@@ -1,4 +1,4 @@
-"""The doorbell of the workers. What is rung for is in the rows; a ring that is lost is repeated by a sweep."""
+"""The doorbell of the workers. What is rung for is in the rows; a sweep repeats a ring that is lost."""
 
 import logging
 from uuid import UUID

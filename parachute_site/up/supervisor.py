@@ -123,13 +123,16 @@ class Supervisor:
 
     async def _sweep(self) -> None:
         """Kill what a process that ended left to us, with all that it started, until nothing is left."""
-        with suppress(TimeoutError):
+        left: set[int] = set()
+        try:
             async with asyncio.timeout(LAST_DRAIN):
                 while left := self._left_to_us():
                     self._someone_ended.clear()
                     for pid in left:
                         processes.kill(pid)
                     await self._someone_ended.wait()
+        except TimeoutError:
+            self._output.say(f"these processes do not end: {sorted(left)}")
 
     def _left_to_us(self) -> set[int]:
         self._collect()

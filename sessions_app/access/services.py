@@ -55,7 +55,7 @@ def make_sign_in_link(user: User) -> str:
 
 
 def link_is_good(token: str) -> bool:
-    return _good_links(token).exists()
+    return bool(_good_links(token).exists())
 
 
 def use_sign_in_link(token: str) -> User | None:

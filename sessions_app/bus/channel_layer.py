@@ -8,9 +8,9 @@ import asyncio
 import json
 import logging
 import weakref
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any
 
 from channels.layers import get_channel_layer
 from django.conf import settings
@@ -118,14 +118,14 @@ class ChannelLayerBus:
         except AWAY as error:
             log.warning("The bus is away (%s); a joining reader waits for the finished block.", error)
             return []
-        return [tails.joined(json.loads(head), text)] if head and text else []
+        return [tails.joined(json.loads(head), str(text))] if head and text else []
 
     async def _keep_tail(self, redis: Redis, topic: str, payload: Payload) -> None:
         head, text = f"{_tail(topic)}:head", f"{_tail(topic)}:text"
         if tails.ends(payload):
             await redis.delete(head, text)
         elif tails.is_delta(payload) and payload["offset"]:
-            await cast(Awaitable[int], redis.append(text, payload["delta"]))
+            await redis.append(text, payload["delta"])
         elif tails.is_delta(payload):
             async with redis.pipeline(transaction=True) as together:
                 together.set(head, json.dumps(tails.head(payload)), ex=tails.LIVES)

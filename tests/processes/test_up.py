@@ -1,4 +1,4 @@
-"""`manage.py up`, with the real supervisor and the real Valkey; the other children are stand-ins, but at the end."""
+"""`manage.py up`: the real supervisor and Valkey with stand-ins as children; at the end, the real thing."""
 
 import json
 import os

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import claude_agent_sdk
 from claude_agent_sdk import ClaudeAgentOptions, HookMatcher
-from claude_agent_sdk.types import CanUseTool, HookCallback
+from claude_agent_sdk.types import CanUseTool, HookCallback, SystemPromptFile, SystemPromptPreset
 from django.conf import settings
 
 from agents_app import launcher
@@ -30,7 +30,7 @@ SWITCHED_OFF = {
     "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "CLAUDE_CODE_ENTRYPOINT": "sdk-py",
-    "CLAUDE_CODE_SDK_READS_SESSION_STATE": "1",  # the SDK asks for it in an environment that the launcher clears
+    "CLAUDE_CODE_SDK_READS_SESSION_STATE": "1",  # the SDK sets it where it is cleared away
 }
 
 
@@ -53,10 +53,10 @@ def options_for(
         settings=json.dumps(_settings(deny)),
         hooks={"PreToolUse": [HookMatcher(hooks=[gate], timeout=GATE_TIMEOUT, on_failure="block")]},
         can_use_tool=ask,
-        **_prompt(request, papers),
-        **(
-            {"resume": str(request.session_id)} if request.resume else {"session_id": str(request.session_id)}
-        ),
+        resume=str(request.session_id) if request.resume else None,
+        session_id=None if request.resume else str(request.session_id),
+        system_prompt=_system_prompt(request, papers),
+        extra_args=_extra(request, papers),
     )
 
 
@@ -93,15 +93,19 @@ def _settings(deny: list[str]) -> Mapping[str, object]:
     }
 
 
-def _prompt(request: RunRequest, papers: Path) -> dict[str, object]:
+def _system_prompt(request: RunRequest, papers: Path) -> SystemPromptFile | SystemPromptPreset:
     """Prompts go by file: a command line is readable by every user and ends at 131 KB."""
-    extra: dict[str, str | None] = {"system-prompt-snapshot": "off"}
-    if request.system_prompt:
-        own = papers / "system.md"
-        own.write_text(request.system_prompt)
-        return {"system_prompt": {"type": "file", "path": str(own)}, "extra_args": extra}
+    if not request.system_prompt:
+        return {"type": "preset", "preset": "claude_code"}
+    own = papers / "system.md"
+    own.write_text(request.system_prompt)
+    return {"type": "file", "path": str(own)}
+
+
+def _extra(request: RunRequest, papers: Path) -> dict[str, str | None]:
+    extra: dict[str, str | None] = {"system-prompt-snapshot": "off"}  # or a resume keeps the old prompt
     if request.append:
         append = papers / "append.md"
         append.write_text(request.append)
         extra["append-system-prompt-file"] = str(append)
-    return {"system_prompt": {"type": "preset", "preset": "claude_code"}, "extra_args": extra}
+    return extra

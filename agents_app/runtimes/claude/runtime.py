@@ -5,7 +5,7 @@ import asyncio
 import logging
 import tempfile
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,8 @@ from agents_app.door import Door
 from agents_app.runtimes.base import RunFailed, RunRequest
 from agents_app.runtimes.claude.failures import failure_to_start
 from agents_app.runtimes.claude.options import launch_for, options_for
-from agents_app.runtimes.claude.translate import Translator
 from agents_app.runtimes.claude.refusals import refusals
+from agents_app.runtimes.claude.translate import Translator
 from agents_app.runtimes.events import Ended, RuntimeEvent, Used
 from permissions_app.gate import Gate
 from permissions_app.rules.deny_list import cli_deny_rules
@@ -98,7 +98,7 @@ class ClaudeRun:
             raise failure_to_start(error, self._heard()) from error
         self._client = client
 
-    async def events(self) -> AsyncIterator[RuntimeEvent]:
+    async def events(self) -> AsyncGenerator[RuntimeEvent]:
         assert self._client is not None
         translator = Translator("demo" if settings.PARACHUTE_MODEL.is_demo else "")
         try:

@@ -114,7 +114,8 @@ def _as_text(content: str | list[dict[str, Any]] | None) -> str:
 def _retry(data: dict[str, Any]) -> Warned:
     attempt, most = data.get("attempt"), data.get("max_retries")
     seconds = round(float(data.get("retry_delay_ms") or 0) / 1000, 1)
-    text = f"The model did not answer ({data.get('error') or 'no reason given'}). Attempt {attempt} of {most} in {seconds} s."
+    why = data.get("error") or "no reason given"
+    text = f"The model did not answer ({why}). Attempt {attempt} of {most} in {seconds} s."
     return Warned("api_retry", "Trying again", text)
 
 

@@ -1,0 +1,159 @@
+"""The fake beside the real runtime: plays a script, through the same gate, and keeps the same promises.
+
+`runtime.scripts` maps a word to the steps that are played when a message holds it. Like the real one it
+writes a transcript, so that taking a turn up again can be tried without a CLI.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from django.utils import timezone
+
+from agents_app.runtimes.base import RunFailed, RunRequest
+from agents_app.runtimes.events import Answered, BlockKind, Delta, Ended, Ready, RuntimeEvent, Said, Used
+from permissions_app.gate import Gate
+from permissions_app.rules.decision import Verdict
+from permissions_app.rules.ladder import ToolCall
+from sessions_app.transcripts import encoded
+
+PIECE = 8
+
+
+@dataclass(frozen=True)
+class Say:
+    text: str
+    kind: BlockKind = BlockKind.TEXT
+
+
+@dataclass(frozen=True)
+class Use:
+    """Uses a tool, if the gate lets it: then `does` is called and its text is the tool's answer."""
+
+    name: str
+    input: dict[str, Any]
+    does: Callable[[], str] = lambda: "done"
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Stands still until somebody goes on. `reached` says that it stands."""
+
+    reached: asyncio.Event
+    go_on: asyncio.Event
+
+
+@dataclass(frozen=True)
+class Fail:
+    code: str
+    message: str = "It was scripted to fail."
+
+
+@dataclass(frozen=True)
+class Break:
+    """Something that nobody foresaw."""
+
+
+Step = Say | Use | Hold | Fail | Break
+
+
+class ScriptedRuntime:
+    def __init__(self) -> None:
+        self.scripts: dict[str, list[Step]] = {}
+        self.requests: list[RunRequest] = []
+        self.open_runs = 0
+
+    @asynccontextmanager
+    async def open(self, request: RunRequest, gate: Gate) -> AsyncIterator["ScriptedRun"]:
+        self.requests.append(request)
+        self.open_runs += 1
+        steps = next((steps for key, steps in self.scripts.items() if key in request.text), [Say("ok")])
+        try:
+            yield ScriptedRun(request, gate, steps)
+        finally:
+            self.open_runs -= 1
+
+
+class ScriptedRun:
+    def __init__(self, request: RunRequest, gate: Gate, steps: list[Step]) -> None:
+        self._request = request
+        self._gate = gate
+        self._steps = steps
+        self._interrupted = asyncio.Event()
+        self._response = ""
+
+    async def interrupt(self) -> None:
+        self._interrupted.set()
+
+    async def events(self) -> AsyncGenerator[RuntimeEvent]:
+        self._write("user", self._request.text, str(self._request.message_id), promptSource="sdk")
+        yield Ready("scripted", ("Read", "Write", "Bash"), (), "default")
+        for step in self._steps:
+            if self._interrupted.is_set():
+                break
+            async for event in self._play(step):
+                yield event
+        yield Ended(
+            self._interrupted.is_set(), self._response, "scripted", {"inputTokens": 1, "outputTokens": 1}
+        )
+
+    async def _play(self, step: Step) -> AsyncGenerator[RuntimeEvent]:
+        match step:
+            case Say(text, kind):
+                async for event in self._say(text, kind):
+                    yield event
+            case Use():
+                async for event in self._use(step):
+                    yield event
+            case Hold(reached, go_on):
+                reached.set()
+                await _first(go_on, self._interrupted)
+            case Fail(code, message):
+                raise RunFailed(code, message)
+            case Break():
+                raise ZeroDivisionError("a secret: sk-ant-0000")
+
+    async def _say(self, text: str, kind: BlockKind) -> AsyncGenerator[RuntimeEvent]:
+        for start in range(0, len(text), PIECE):
+            yield Delta(kind, text[start : start + PIECE], starts=start == 0)
+        if kind is BlockKind.TEXT:
+            self._response = text
+            self._write("assistant", [{"type": "text", "text": text}], str(uuid4()))
+        yield Said(kind, text)
+
+    async def _use(self, step: Use) -> AsyncGenerator[RuntimeEvent]:
+        call = ToolCall(f"toolu_{uuid4().hex[:24]}", step.name, step.input)
+        yield Used(call.id, call.name, call.input)
+        decision = await self._gate(call, self._request.directory)
+        allowed = decision.verdict is Verdict.ALLOW
+        yield Answered(call.id, step.does() if allowed else decision.reason, not allowed)
+
+    def _write(self, role: str, content: str | list[dict[str, Any]], uuid: str, **more: str) -> None:
+        folder = self._request.config / "projects" / encoded(self._request.directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        message = {"role": role, "content": content, "id": uuid}
+        entry = {
+            "type": role,
+            "message": message,
+            "uuid": uuid,
+            "timestamp": timezone.now().isoformat(),
+            **more,
+        }
+        with (folder / f"{self._request.session_id}.jsonl").open("a") as file:
+            file.write(json.dumps(entry) + "\n")
+
+
+async def _first(*events: asyncio.Event) -> None:
+    waiting = [asyncio.create_task(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in waiting:
+            task.cancel()
+
+
+runtime = ScriptedRuntime()

@@ -1,0 +1,94 @@
+"""The cast: Ada owns, Ben is a member, Vi may only look, Cy must have no access."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+
+from agents_app.runtimes.scripted import ScriptedRuntime, runtime
+from sessions_app.access.caller import Caller
+from sessions_app.access.models import Membership, Role, Workspace
+from sessions_app.access.services import caller_of_user, make_key
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    folder = tmp_path / "vault"
+    folder.mkdir()
+    (folder / "Welcome.md").write_text("# Welcome\n")
+    return folder
+
+
+@pytest.fixture
+def person(db: None) -> Callable[..., User]:
+    def make(name: str, **more: bool) -> User:
+        user: User = User.objects.create_user(name, password=f"{name} has a password", **more)
+        return user
+
+    return make
+
+
+@pytest.fixture
+def ada(person: Callable[..., User]) -> User:
+    return person("ada", is_staff=True, is_superuser=True)
+
+
+@pytest.fixture
+def ben(person: Callable[..., User]) -> User:
+    return person("ben")
+
+
+@pytest.fixture
+def vi(person: Callable[..., User]) -> User:
+    return person("vi")
+
+
+@pytest.fixture
+def cy(person: Callable[..., User]) -> User:
+    return person("cy")
+
+
+@pytest.fixture
+def workspace(ada: User, ben: User, vi: User, vault: Path) -> Workspace:
+    made: Workspace = Workspace.objects.create(slug="default", name="Default", vault_path=str(vault))
+    for user, role in ((ada, Role.OWNER), (ben, Role.MEMBER), (vi, Role.VIEWER)):
+        Membership.objects.create(workspace=made, user=user, role=role)
+    return made
+
+
+@pytest.fixture
+def as_ada(ada: User, workspace: Workspace) -> Caller:
+    return caller_of_user(ada)
+
+
+@pytest.fixture
+def as_ben(ben: User, workspace: Workspace) -> Caller:
+    return caller_of_user(ben)
+
+
+@pytest.fixture
+def as_cy(cy: User, vault: Path, workspace: Workspace) -> Caller:
+    """Cy has a workspace of his own, and none of ours."""
+    own = Workspace.objects.create(slug="elsewhere", name="Elsewhere", vault_path=str(vault))
+    Membership.objects.create(workspace=own, user=cy, role=Role.OWNER)
+    return caller_of_user(cy)
+
+
+@pytest.fixture
+def key(workspace: Workspace) -> Callable[..., dict[str, str]]:
+    """The header of a fresh key of somebody's."""
+
+    def make(user: User, **more: object) -> dict[str, str]:
+        _, token = make_key(user, "test", **more)  # type: ignore[arg-type]
+        return {"Authorization": f"Bearer {token}"}
+
+    return make
+
+
+@pytest.fixture
+def scripted() -> Iterator[ScriptedRuntime]:
+    runtime.scripts.clear()
+    runtime.requests.clear()
+    yield runtime
+    runtime.scripts.clear()
