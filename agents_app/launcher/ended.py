@@ -55,6 +55,7 @@ def marked(mark: str) -> list[Process]:
     found = {pid for pid, each in table.items() if mark.encode() in each.environment}
     whole = f"{MARK}={mark}".encode()
     sessions = {table[pid].session for pid in found if whole in table[pid].environment.split(b"\0")}
+    sessions.discard(os.getsid(0))  # whatever went wrong, never the worker's
     # These two find what dropped its environment, as `env -i` does.
     found |= {pid for pid, each in table.items() if each.session in sessions}
     while more := {pid for pid, each in table.items() if each.parent in found} - found:

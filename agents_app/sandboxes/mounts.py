@@ -17,31 +17,15 @@ ETC = (
     *("alternatives", "bash.bashrc", "fonts", "inputrc", "java-17-openjdk", "java-21-openjdk", "ld.so.cache"),
     *("ld.so.conf", "ld.so.conf.d", "locale.alias", "localtime", "magic", "mime.types", "os-release"),
     *("protocols", "services", "shells", "timezone"),
-    *(
-        "ca-certificates",
-        "pki/ca-trust/extracted",
-        "pki/tls/certs",
-        "ssl/cert.pem",
-        "ssl/certs",
-        "ssl/openssl.cnf",
-    ),
+    *("ca-certificates", "pki/ca-trust/extracted", "pki/tls/certs"),
+    *("ssl/cert.pem", "ssl/certs", "ssl/openssl.cnf"),
 )
 OURS = Path(__file__).parent / "etc"  # names one user and one host, and none of the machine's
 TOP = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 # To these files, too, root without capabilities is root: from behind this wall /proc/sys/kernel/core_pattern
 # could be opened for writing, and what stands there the kernel runs on the host. Docker closes the same ones.
 KERNEL_READ_ONLY = ("bus", "fs", "irq", "pressure", "sys", "sysrq-trigger")
-KERNEL_MASKED = (
-    "acpi",
-    "asound",
-    "kcore",
-    "keys",
-    "latency_stats",
-    "mtrr",
-    "sched_debug",
-    "scsi",
-    "timer_list",
-)
+KERNEL_MASKED = ("acpi", "asound", "kcore", "keys", "latency_stats", "mtrr", "scsi", "timer_list")
 MEMORY = (Path("/tmp"), Path("/var/tmp"), HOME)  # noqa: S108 - a file system of the wall's own
 SYSTEM = tuple(map(Path, ("/usr", "/etc", "/proc", "/dev", *(f"/{name}" for name in TOP))))
 MOST = 8_900  # bubblewrap takes 9,000 arguments
@@ -110,9 +94,7 @@ def _placed(path: Path) -> Path:
         raise CannotConfine(f"{path} is not there.") from error
     hides_system = any(system.is_relative_to(real) for system in SYSTEM)
     if hides_system or any(real in place.parents for place in MEMORY):
-        raise CannotConfine(
-            f"{path} cannot be shared with an agent behind a wall: it holds parts of the system."
-        )
+        raise CannotConfine(f"{path} holds parts of the system: an agent behind a wall cannot be given it.")
     return real
 
 

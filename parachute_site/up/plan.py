@@ -4,7 +4,7 @@ import os
 import socket
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parachute_site import env
@@ -32,12 +32,17 @@ class Plan:
 
 
 def make(environment: Environment) -> Plan:
-    others = [_web(environment), _worker(environment, "turns", at_once=turns_at_once())]
-    others.append(_worker(environment, "background", at_once=4, PARACHUTE_BEAT="1"))
-    if environment.model.socket:
-        others.insert(0, _model(environment, environment.model.socket))
-    embedded = None if environment.redis_url else _valkey(environment)
-    return Plan(embedded, _child(environment, "prepare", str(ROOT / "manage.py"), "prepare"), tuple(others))
+    demo = environment.model.socket
+    return Plan(
+        valkey=None if environment.redis_url else _valkey(environment),
+        prepare=_child(environment, "prepare", str(ROOT / "manage.py"), "prepare"),
+        others=(
+            *([_model(environment, demo)] if demo else []),
+            _web(environment),
+            _worker(environment, "turns", at_once=turns_at_once()),
+            _worker(environment, "background", at_once=4, PARACHUTE_BEAT="1"),
+        ),
+    )
 
 
 def turns_at_once() -> int:
@@ -75,4 +80,4 @@ def _worker(environment: Environment, queue: str, *, at_once: int, **more: str) 
 
 def _model(environment: Environment, at: Path) -> Child:
     child = _child(environment, "model", "-m", "agents_app.demo_model", "--socket", str(at))
-    return Child(child.name, child.argv, child.environment, leaves_last=True)
+    return replace(child, leaves_last=True)

@@ -177,4 +177,5 @@ async def _all_ended(running: Iterable[Running], within: float) -> bool:
 
 
 def _how_it_ended(code: int) -> str:
-    return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+    names = {each.value: each.name for each in signal.Signals}
+    return f"was ended by {names.get(-code, -code)}" if code < 0 else f"ended with exit code {code}"

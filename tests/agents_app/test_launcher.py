@@ -98,6 +98,11 @@ def test_nothing_that_python_ignores_stays_ignored(tmp_path: Path) -> None:
     assert {line.split()[1].strip("0") for line in done.stdout.splitlines()} == {""}
 
 
+def test_it_is_the_first_of_its_own_session(tmp_path: Path) -> None:
+    done = run(executable(tmp_path), launch(tmp_path, "/bin/cut", "-d ", "-f1,5,6", "/proc/self/stat"))
+    assert len(set(done.stdout.split())) == 1
+
+
 def test_no_open_file_of_the_worker_comes_along(tmp_path: Path) -> None:
     given = launch(tmp_path, "/bin/ls", "/proc/self/fd")
     with (tmp_path / "secret").open("w") as secret:
@@ -117,7 +122,7 @@ def test_no_open_file_of_the_worker_comes_along(tmp_path: Path) -> None:
         "setsid sleep 600 & sleep 600 & echo ready; read end",
         "(setsid sh -c 'sleep 600 & exec sleep 600' &) ; sleep 600 & echo ready; read end",
         "env -i sleep 600 & (env -i sleep 600 &) ; echo ready; read end",
-        "(setsid sh -c 'env -i sleep 600 & wait' &) ; echo ready; read end",
+        "setsid env -i sh -c 'sleep 600 & echo ready; wait' & read end",
     ],
 )
 def test_everything_of_a_launch_ends_and_nothing_else(

@@ -349,6 +349,12 @@ def test_it_has_no_capabilities_and_gets_none(walled: Runs) -> None:
         assert walled.refuses(script), script
 
 
+def test_it_makes_no_namespace_in_which_it_would_have_capabilities(walled: Runs) -> None:
+    offered = subprocess.run(["bwrap", "--help"], capture_output=True, text=True).stdout
+    if "--disable-userns" in offered:  # since bubblewrap 0.8
+        assert walled.refuses("unshare -Ur true")
+
+
 def test_settings_of_the_kernel_cannot_be_opened_for_writing(walled: Runs) -> None:
     """Also by root, which is who the agent is to the kernel when the server runs as root."""
     found = walled.sh("find /proc -path '/proc/[0-9]*' -prune -o -type f -print 2>/dev/null").stdout.split()

@@ -1,0 +1,164 @@
+"""The real processes, killed, left and overrun: every message is answered once, and nothing is left over."""
+
+import signal
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import psutil
+import pytest
+
+from agents_app.demo_model.wire import say
+from tests.processes.conftest import RunningUp, StartUp
+from tests.processes.program import TERMINAL, Program, all_at_once, assert_no_gaps, of_type, rows
+from tests.scripted_model import Gate, ScriptedModel, calls, in_turn
+
+pytestmark = pytest.mark.processes
+
+PATIENCE = 60.0
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedModel]:
+    with ScriptedModel() as scripted:
+        yield scripted
+
+
+@pytest.fixture
+def up(start_up: StartUp, model: ScriptedModel) -> RunningUp:
+    return start_up({"ANTHROPIC_BASE_URL": model.url})
+
+
+@pytest.fixture
+def program(up: RunningUp, variables: dict[str, str]) -> Program:
+    return Program(up, variables)
+
+
+def breaks_off(model: ScriptedModel) -> Gate:
+    """Asked to speak slowly, the model stops in mid-sentence; whoever asks again gets all of it. After a
+    crash that is the same message or the note about it, as the transcript had the message or not."""
+    gate = model.hold()
+    whole = say("A whole sentence.")
+    model.script("slowly", [in_turn(say("Half a ", gate, "sentence."), whole)])
+    model.script("interrupted", [whole])
+    return gate
+
+
+def clis_of(up: RunningUp) -> set[int]:
+    return {pid for pid, command in up.left().items() if "--output-format stream-json" in command}
+
+
+def test_a_worker_killed_in_the_middle_of_a_tool(
+    up: RunningUp, program: Program, model: ScriptedModel
+) -> None:
+    runs = up.vault / "runs.txt"
+    model.script("count", [calls("Bash", command=f"echo ran >> {runs}; sleep 55"), say("It slept.")])
+    model.script("interrupted", [say("I looked: it had run.")])
+    accepted = program.post("count, please")
+    program.until(accepted["sessionId"], lambda e: e["type"] == "tool_use")
+    wait_for(runs.exists, up)
+    lost = clis_of(up)
+    up.kill("turns")
+    events = program.finished(accepted)
+    assert of_type(events, "done")[-1]["response"] == "I looked: it had run."
+    assert len([event for event in rows(events) if event["type"] in TERMINAL]) == 1
+    assert runs.read_text() == "ran\n"
+    assert not [pid for pid in lost if psutil.pid_exists(pid)]
+    assert_no_gaps(events)
+
+
+def test_a_worker_killed_in_the_middle_of_text(up: RunningUp, program: Program, model: ScriptedModel) -> None:
+    gate = breaks_off(model)
+    accepted = program.post("slowly, please")
+    assert gate.reached.wait(PATIENCE)
+    lost = clis_of(up)
+    up.kill("turns")
+    events = program.finished(accepted)
+    assert [event["content"] for event in of_type(events, "text")] == ["A whole sentence."]
+    assert len(of_type(events, "done")) == 1
+    assert not [pid for pid in lost if psutil.pid_exists(pid)]
+    said = [
+        block["text"]
+        for message in program.session(accepted["sessionId"])["messages"]
+        for block in message["content"]
+        if message["role"] == "assistant"
+    ]
+    assert said == ["A whole sentence."]
+    assert_no_gaps(events)
+
+
+def test_everything_killed_and_started_again(
+    up: RunningUp, start_up: StartUp, program: Program, model: ScriptedModel
+) -> None:
+    gate = breaks_off(model)
+    accepted = program.post("slowly, please")
+    behind = program.post("and then?", sessionId=accepted["sessionId"])
+    assert gate.reached.wait(PATIENCE)
+    up.kill("up")
+    for name in ("web", "turns", "background", "valkey"):
+        up.kill(name)
+    up.wait_exit()
+    start_up({"ANTHROPIC_BASE_URL": model.url})
+    events = program.finished(behind)
+    assert [event["response"] for event in of_type(events, "done")] == ["A whole sentence.", "ok"]
+    assert_no_gaps(events)
+
+
+def test_a_reader_that_leaves_stops_nothing(program: Program, model: ScriptedModel) -> None:
+    gate = model.hold()
+    model.script("slowly", [say("Half a ", gate, "sentence.")])
+    with program.http.stream("POST", "/api/chat", json={"message": "slowly, please"}) as answer:
+        next(answer.iter_lines())
+        assert gate.reached.wait(PATIENCE)
+    session = program.http.get("/api/chat").json()["sessions"][0]
+    gate.release()
+    events = program.until(session["id"], lambda e: e["type"] in TERMINAL)
+    assert of_type(events, "done")[0]["response"] == "Half a sentence."
+
+
+def test_twenty_sessions_at_once(program: Program, model: ScriptedModel) -> None:
+    def one(number: int) -> None:
+        model.script(f"number {number}.", [say(f"This is {number}.")])
+        events = program.finished(program.post(f"number {number}."))
+        assert of_type(events, "done")[0]["response"] == f"This is {number}."
+        assert_no_gaps(events)
+
+    all_at_once([partial(one, number) for number in range(20)])
+
+
+def test_a_worker_that_is_told_to_stop_hands_its_turn_over(
+    up: RunningUp, program: Program, model: ScriptedModel
+) -> None:
+    gate = breaks_off(model)
+    accepted = program.post("slowly, please")
+    assert gate.reached.wait(PATIENCE)
+    up.kill("turns", signal.SIGTERM)
+    events = program.finished(accepted)
+    assert of_type(events, "done")[0]["response"] == "A whole sentence."
+    assert_no_gaps(events)
+
+
+def test_refusals_come_through_the_real_server(program: Program) -> None:
+    web = program.http
+    big = b'{"message": "' + b"x" * (31 * 1024 * 1024) + b'"}'
+    session = program.post("hello")["sessionId"]
+    for answer, status, code in (
+        (web.post("/api/chat", content=b'{"message": '), 422, "invalid"),
+        (web.post("/api/chat", content=big), 413, "too_large"),
+        (web.post("/api/chat", json={"message": "x" * 102_401}), 413, "too_large"),
+        (web.get("/api/chat/6f1c1c0e-0000-4000-8000-000000000000"), 404, "not_found"),
+        (web.get("/api/chat/not-an-id"), 404, "not_found"),
+        (web.get(f"/api/chat/{session}", headers={"Authorization": "Bearer para_x"}), 401, "unauthenticated"),
+    ):
+        assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+
+
+def wait_for(is_so: Callable[[], bool], up: RunningUp) -> None:
+    """Until it is so; looked at again whenever something moves in the vault, and at least now and then."""
+    import selectors
+    import time
+
+    until = time.monotonic() + PATIENCE
+    with selectors.DefaultSelector() as nothing:
+        while not is_so():
+            assert time.monotonic() < until, up.text
+            nothing.select(0.02)
