@@ -1,13 +1,19 @@
 """Celery: a task's message is a doorbell with a session id, the rows decide what happens."""
 
 import os
+import warnings
 from typing import Any
 
 from celery import Celery
+from celery.exceptions import SecurityWarning
 from celery.signals import setup_logging, worker_ready, worker_shutdown, worker_shutting_down
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "parachute_site.settings")  # noqa: TID251
 from django.conf import settings
+
+# It warns of root at each start; what it guards against is a broker that others can reach, and ours is a
+# socket in a home of mode 0700, behind a password.
+warnings.filterwarnings("ignore", category=SecurityWarning)
 
 app = Celery("parachute")
 app.conf.update(

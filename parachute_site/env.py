@@ -60,8 +60,7 @@ class Environment:
     @property
     def run(self) -> Path:
         """Where sockets live: in the home, or in a short place of our own where its path is too long."""
-        inside = self.home / "run"
-        return inside if len(str(inside)) + 20 <= LONGEST_SOCKET_PATH else _short_place(self.home)
+        return _run_folder(self.home)
 
     @property
     def valkey_socket(self) -> Path:
@@ -144,19 +143,21 @@ def _endpoint(read: environ.FileAwareEnv, home: Path) -> ModelEndpoint:
         header = ("authorization", f"Bearer {token or oauth}")
     if header or url:
         return ModelEndpoint(url or ANTHROPIC, header, None)
-    run = home / "run"
-    socket = (run if len(str(run)) + 20 <= LONGEST_SOCKET_PATH else _short_place(home)) / "model.sock"
-    return ModelEndpoint("http://demo.invalid", None, socket)
+    return ModelEndpoint("http://demo.invalid", None, _run_folder(home) / "model.sock")
 
 
-def _short_place(home: Path) -> Path:
+def _run_folder(home: Path) -> Path:
+    inside = home / "run"
+    if len(str(inside)) + 20 <= LONGEST_SOCKET_PATH:
+        return inside
     name = hashlib.sha256(str(home).encode()).hexdigest()[:12]
     base = "/tmp" if sys.platform == "darwin" else tempfile.gettempdir()  # noqa: S108
     return Path(base) / f"parachute-{os.getuid()}-{name}"
 
 
 def _path(given: str, default: Path) -> Path:
-    return (Path(given).expanduser() if given else default).absolute()
+    """Absolute and without `..`: inside a wall the folders before a `..` may not exist. Links stay links."""
+    return Path(os.path.abspath(Path(given).expanduser() if given else default))  # noqa: PTH100
 
 
 def _port(given: str) -> int:
@@ -170,10 +171,8 @@ def _words(given: str) -> tuple[str, ...]:
 
 
 def _models(given: str) -> tuple[str, ...]:
-    return _words(given) or _no_models()
-
-
-def _no_models() -> tuple[str, ...]:
+    if models := _words(given):
+        return models
     raise BadEnvironment("PARACHUTE_MODELS is empty. Name at least one model, such as sonnet.")
 
 
@@ -185,12 +184,18 @@ def _one_of(read: environ.FileAwareEnv, name: str, choices: tuple[str, ...]) -> 
 
 
 def made_once(path: Path) -> str:
-    """A secret that lives in a file: made by whoever needs it first, the same for everybody after."""
+    """A secret that lives in a file: made by whoever needs it first, the same for everybody after. It gets
+    its name when it is whole, so that a crash between leaves no empty secret behind."""
+    fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with open(path, "x", opener=_private) as fresh:
-            fresh.write(secrets.token_urlsafe(48))
-    except FileExistsError:
-        pass
+        with open(fresh, "x", opener=_private) as file:
+            file.write(secrets.token_urlsafe(48))
+        try:
+            os.link(fresh, path)
+        except FileExistsError:
+            pass  # somebody was quicker, and theirs is the one
+        finally:
+            fresh.unlink()
     except OSError as error:
         raise BadEnvironment(f"{path} cannot be written ({error.strerror}). Check PARACHUTE_HOME.") from error
     return path.read_text().strip()
