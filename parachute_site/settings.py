@@ -25,14 +25,12 @@ ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *ENVIRONMENT.allowed_hosts]
 CSRF_TRUSTED_ORIGINS = list(ENVIRONMENT.csrf_trusted_origins)
 
 INSTALLED_APPS = [
-    "daphne",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
-    "channels",
     "sessions_app",
     "permissions_app",
     "agents_app",
@@ -42,16 +40,15 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "parachute_site.json_errors.JsonErrors",
-    "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.common.CommonMiddleware",
-    "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "parachute_site.policy.ContentSecurityPolicy",
+    "parachute_site.json_errors.JsonErrors",
+    "parachute_site.middleware.StaticFiles",
+    "parachute_site.middleware.Security",
+    "parachute_site.middleware.Sessions",
+    "parachute_site.middleware.Common",
+    "parachute_site.middleware.Csrf",
+    "parachute_site.middleware.Authentication",
+    "parachute_site.middleware.Messages",
 ]
 
 ROOT_URLCONF = "parachute_site.urls"

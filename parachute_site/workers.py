@@ -1,7 +1,10 @@
 """What a Celery worker process does beside its tasks, by the queue that it serves."""
 
+from __future__ import annotations
+
 import logging
 import threading
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from celery import Celery
@@ -9,16 +12,23 @@ from celery.beat import EmbeddedService
 from django.conf import settings
 from django.db import close_old_connections
 
-from agents_app import worker, workers
+from agents_app import workers
+
+if TYPE_CHECKING:
+    from agents_app.worker import TurnWorker
 
 log = logging.getLogger(__name__)
 
 _ended = threading.Event()
+_turns: TurnWorker | None = None
 
 
 def begin(app: Celery, name: str) -> None:
+    global _turns
     if "turns" in app.amqp.queues.consume_from:
-        worker.start(name)
+        from agents_app import worker  # here, because the others have no use for 20 MB of it
+
+        _turns = worker.start(name)
     else:
         threading.Thread(target=_say_alive, args=(name,), name="alive", daemon=True).start()
     if settings.PARACHUTE_BEAT:
@@ -30,14 +40,14 @@ def stop_soon() -> None:
     """Called in Celery's signal handler, which must not wait: the turns are told to end, and Celery itself
     waits for the tasks that run them."""
     _ended.set()
-    if worker.is_running():
-        worker.running().stop_turns()
+    if _turns is not None:
+        _turns.stop_turns()
 
 
 def end() -> None:
     """Called when the last task has ended, and the process is about to."""
-    if worker.is_running():
-        worker.running().close()
+    if _turns is not None:
+        _turns.close()
 
 
 def _say_alive(name: str) -> None:

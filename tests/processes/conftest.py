@@ -141,7 +141,7 @@ def variables(tmp_path: Path) -> dict[str, str]:
     """A small environment: a home, a vault and a port of this test's own, and nothing of whoever runs it."""
     vault = tmp_path / "vault"
     vault.mkdir()
-    ours = {"PARACHUTE_HOME": str(tmp_path / "home"), "VAULT_PATH": str(vault), "PORT": str(_free_port())}
+    ours = {"PARACHUTE_HOME": str(tmp_path / "home"), "VAULT_PATH": str(vault), "PORT": str(free_port())}
     return {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TZ") if name in os.environ} | ours
 
 
@@ -178,7 +178,7 @@ def running_up(start_up: StartUp) -> RunningUp:
     return start_up()
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
