@@ -4,14 +4,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agents_app.schemas import AbortRequest, ChatRequest
+from agents_app.schemas import AbortRequest, ChatRequest, idempotency_key
 from agents_app.turns.abort import abort
 from agents_app.turns.opening import open_turn
-from sessions_app.access.caller import Caller
 from sessions_app.access.models import Scope
 from sessions_app.consumers import FollowSocket, Message
-from sessions_app.errors import Forbidden, Invalid
+from sessions_app.errors import Invalid
 from sessions_app.threads import in_thread
+
+NOT_THE_ORDER = ("type", "key")  # `key` is what the Idempotency-Key is of a POST
 
 
 class ChatSocket(FollowSocket):
@@ -20,10 +21,10 @@ class ChatSocket(FollowSocket):
         self.commands |= {"message": self._message, "abort": self._abort}
 
     async def _message(self, order: Message) -> None:
-        given = _parsed(ChatRequest, order, session_id=self.session_id)
-        opened = await in_thread(open_turn)(
-            self._chatting(), given.as_opening(), key=str(order.get("key", ""))
-        )
+        caller = self.caller_who_may(Scope.CHAT)
+        given = _parsed(ChatRequest, self._for_this_session(order))
+        key = idempotency_key(order.get("key") or "")
+        opened = await in_thread(open_turn)(caller, given.as_opening(), key=key)
         await self.say(
             {
                 "type": "accepted",
@@ -34,21 +35,22 @@ class ChatSocket(FollowSocket):
         )
 
     async def _abort(self, order: Message) -> None:
-        given = _parsed(AbortRequest, {k: v for k, v in order.items() if k != "sessionId"})
-        await in_thread(abort)(self._chatting(), self.session_of(order), given.turn_id)
+        caller = self.caller_who_may(Scope.CHAT)
+        given = _parsed(AbortRequest, _without_session(order))
+        await in_thread(abort)(caller, self.session_of(order), given.turn_id)
 
-    def _chatting(self) -> Caller:
-        caller: Caller = self.scope["caller"]
-        if not caller.may(Scope.CHAT):
-            raise Forbidden("This key has no scope `chat`.")
-        return caller
+    def _for_this_session(self, order: Message) -> Message:
+        return {**_without_session(order), "sessionId": str(self.session_id)} if self.session_id else order
 
 
-def _parsed(schema: Any, order: Message, **fixed: object) -> Any:
-    given = {name: value for name, value in order.items() if name not in ("type", "key")}
-    given |= {name: str(value) for name, value in fixed.items() if value is not None}
+def _without_session(order: Message) -> Message:
+    return {name: value for name, value in order.items() if name not in ("sessionId", "session_id")}
+
+
+def _parsed(schema: Any, order: Message) -> Any:
+    given = {name: value for name, value in order.items() if name not in NOT_THE_ORDER}
     try:
-        return schema(**given)
+        return schema.model_validate(given)
     except ValidationError as error:
         fields = [{"field": ".".join(map(str, e["loc"])), "message": e["msg"]} for e in error.errors()]
         raise Invalid("Some fields cannot be taken as they are.", fields=fields) from error

@@ -7,15 +7,19 @@ from agents_app.turns.opening import Opening
 from sessions_app.errors import Invalid
 from sessions_app.schemas import Order, Wire
 
+LONGEST_KEY = 255
+
 
 class ChatRequest(Order):
-    message: str = Field("", examples=["What did I write about quinces?"])
-    session_id: str | None = Field(None, description='Absent, null or "new": a new session')
-    workspace: str | None = None
+    message: str = Field(
+        "", description="At most 102,400 characters", examples=["What is in my garden notes?"]
+    )
+    session_id: str | None = Field(None, description='Absent, null or "new": a new session', examples=["new"])
+    workspace: str | None = Field(None, description="A slug; yours that is oldest, if none")
     model: str | None = None
     module: Literal["chat", "daily", "build"] = "chat"
-    system_prompt: str | None = None
-    working_directory: str | None = None
+    system_prompt: str | None = Field(None, description="Instead of the preset, for a new session")
+    working_directory: str | None = Field(None, description="In the vault, or absolute", examples=["Garden"])
     initial_context: str | None = None
     prior_conversation: str | None = None
     continued_from: UUID | None = None
@@ -44,6 +48,13 @@ def _session_id(given: str | None) -> UUID | None:
         return UUID(given)
     except ValueError as error:
         raise Invalid.field("sessionId", "This is no session id. Leave it out for a new session.") from error
+
+
+def idempotency_key(given: object) -> str:
+    """The key of a POST, or of a message over a socket; empty where there is none."""
+    if not isinstance(given, str) or len(given) > LONGEST_KEY:
+        raise Invalid.field("Idempotency-Key", f"Give text of at most {LONGEST_KEY} characters.")
+    return given
 
 
 class Accepted(Wire):

@@ -61,6 +61,8 @@ class TurnWorker:
     async def _run_session(self, session_id: UUID) -> None:
         task = asyncio.current_task()
         assert task is not None
+        if self._stopping:
+            return  # it was on its way into the loop when the turns were told to end
         self._turns.add(task)
         try:
             await run_session(session_id, self.holder, self._runtime)

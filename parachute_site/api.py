@@ -3,32 +3,55 @@
 import logging
 from datetime import UTC, datetime
 from typing import Any
-from uuid import uuid4
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
+from ninja.openapi.docs import DocsBase
+from ninja.operation import Operation
 
-from agents_app.api import router as chat
+from agents_app.api import router as chat  # with the operations of `sessions_app` in it
 from parachute_site import readiness
 from parachute_site.callers import CallerAuth
-from sessions_app.api import router as sessions
 from sessions_app.errors import Invalid, NotFound, ParachuteError, TooLarge
+from sessions_app.incidents import incident
 
 log = logging.getLogger(__name__)
 
-api = NinjaAPI(
+
+DESCRIPTION = """Chat with agents over your vault. Send a key as `Authorization: Bearer para_…` or as
+`X-API-Key`; `manage.py apikey NAME` makes one.
+
+What happens in a session is streamed by `GET /api/chat/{id}/events?after=N` (server-sent events) and by the
+WebSockets `/ws` and `/ws/chat/{id}`. Every error is `{"error": {"code", "message", "details"?}}`."""
+
+
+class Docs(DocsBase):
+    """Ninja's own page asks a CDN, which our policy forbids."""
+
+    def render_page(self, request: HttpRequest, api: NinjaAPI, **kwargs: Any) -> HttpResponse:
+        settings = {"url": self.get_openapi_url(api, kwargs)}
+        return render(request, "docs.html", {"api": api, "settings": settings})
+
+
+class Api(NinjaAPI):
+    def get_openapi_operation_id(self, operation: Operation) -> str:
+        return operation.view_func.__name__  # what a generated client calls it
+
+
+api = Api(
     title="Parachute",
     version=settings.VERSION,
-    description="Chat with agents over your vault. Send a key as `Authorization: Bearer para_…`.",
+    description=DESCRIPTION,
     auth=CallerAuth(),
+    docs=Docs(),
     docs_url="/docs",
     openapi_url="/openapi.json",
 )
 api.add_router("", chat)
-api.add_router("", sessions)
 
 
 @api.get("/health", auth=None, tags=["health"], summary="Whether the server answers")
@@ -59,8 +82,8 @@ def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
 @api.exception_handler(HttpError)
 def _unreadable(request: HttpRequest, error: HttpError) -> HttpResponse:
     if error.status_code == 400:  # ninja's word for a body that is no JSON
-        return _ours(request, Invalid("The body cannot be read as JSON.", fields=[{"field": "body"}]))
-    return _ours(request, ParachuteError(str(error)))
+        return _ours(request, Invalid.field("body", "It cannot be read as JSON."))
+    return _unforeseen(request, error)
 
 
 @api.exception_handler(Http404)
@@ -75,12 +98,9 @@ def _too_big(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
 
 @api.exception_handler(Exception)
 def _unforeseen(request: HttpRequest, error: Exception) -> HttpResponse:
-    incident = uuid4().hex[:12]
-    log.error("%s %s failed, incident %s", request.method, request.path, incident, exc_info=error)
-    message = "Something failed that was not foreseen. The log has it under this incident."
-    return _ours(request, ParachuteError(message, incidentId=incident))
+    return _ours(request, incident(log, f"{request.method} {request.path}", error))
 
 
 def _name(location: tuple[Any, ...]) -> str:
-    """Where a field stands for who sent it: ninja puts `body` and the parameter's name before it."""
-    return ".".join(str(part) for part in location if part not in ("body", "order", "query")) or "body"
+    """Where a field stands for who sent it. Ninja puts its source and the name of our argument before it."""
+    return ".".join(map(str, location[2:] if location[0] == "body" else location[1:])) or "body"

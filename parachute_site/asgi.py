@@ -9,29 +9,48 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "parachute_site.settings")  # no
 django = get_asgi_application()
 
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
+from django.conf import settings  # noqa: E402
 from django.urls import path, re_path  # noqa: E402
 
 from agents_app.consumers import ChatSocket  # noqa: E402
 from parachute_site.callers import CallerMiddleware  # noqa: E402
+from parachute_site.json_errors import answer  # noqa: E402
 from sessions_app.consumers import EventStream  # noqa: E402
 
-LARGEST_BODY = 30 * 1024 * 1024
+
+class TooLong(Exception):
+    pass
 
 
 async def http(scope: Any, receive: Any, send: Any) -> None:
-    """Django, but for a body that says itself that it is too large: that one is not read at all."""
-    length = dict(scope["headers"]).get(b"content-length", b"0")
-    if length.isdigit() and int(length) > LARGEST_BODY:
-        headers = [(b"content-type", b"application/json")]
-        body = b'{"error": {"code": "too_large", "message": "The body is larger than 30 MB."}}'
-        await send({"type": "http.response.start", "status": 413, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
-        return
-    await django(scope, receive, send)
+    """Django, but for a body that is too large, whether it says so itself or not."""
+    read = 0
+
+    async def measured() -> Any:
+        nonlocal read
+        message = await receive()
+        read += len(message.get("body", b""))
+        if read > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            raise TooLong
+        return message
+
+    try:
+        if _length(scope) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            raise TooLong
+        await django(scope, measured, send)
+    except TooLong:
+        await answer(send, 413)
+
+
+def _length(scope: Any) -> int:
+    said = [value for name, value in scope["headers"] if name == b"content-length" and value.isdigit()]
+    return max(map(int, said), default=0)
 
 
 async def no_route(scope: Any, receive: Any, send: Any) -> None:
-    """A WebSocket to nowhere is closed, not an error in the log."""
+    """A WebSocket to nowhere is told so by its code, which only an open socket can be told."""
+    await receive()
+    await send({"type": "websocket.accept"})
     await send({"type": "websocket.close", "code": 4404})
 
 

@@ -1,18 +1,20 @@
 """Who is calling: found out here, once, for ninja and for everything that streams."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from http.cookies import CookieError, SimpleCookie
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth import get_user
 from django.contrib.sessions.backends.db import SessionStore
-from django.http import HttpRequest
+from django.http import HttpRequest, parse_cookie
 from django.http.request import split_domain_port, validate_host
+from django.utils.http import is_same_domain
 from ninja.security.base import AuthBase
 from ninja.utils import check_csrf
 
+from parachute_site.json_errors import answer
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Scope
 from sessions_app.access.services import caller_of_key, caller_of_user
@@ -21,16 +23,26 @@ from sessions_app.threads import in_thread
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
+Headers = Mapping[str, str]  # names in lower case
 
-def key_in(headers: Mapping[str, str]) -> str | None:
-    """The key of a program, from either of its two headers. Names are lower case here."""
+
+def key_in(headers: Headers) -> str | None:
+    """The key of a program, from either of its two headers."""
     scheme, _, token = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         return token.strip()
     return headers.get("x-api-key") or None
 
 
-def caller_of_cookie(session_key: str | None) -> Caller | None:
+def caller_in(headers: Headers) -> Caller | None:
+    """Whoever these headers speak for. A key that is not good is nobody, whatever cookie is there."""
+    key = key_in(headers)
+    if key is not None:
+        return caller_of_key(key)
+    return caller_of_login(parse_cookie(headers.get("cookie", "")).get(settings.SESSION_COOKIE_NAME))
+
+
+def caller_of_login(session_key: str | None) -> Caller | None:
     """The person behind a login session; nobody, where it ended or the password changed."""
     if not session_key:
         return None
@@ -41,7 +53,7 @@ def caller_of_cookie(session_key: str | None) -> Caller | None:
 
 
 class CallerAuth(AuthBase):
-    """For ninja: gives the Caller. A key that is sent and not good is refused, whatever cookie is there."""
+    """For ninja: gives the Caller, and leaves `find_caller` on the request for answers that last."""
 
     openapi_type = "http"
     openapi_scheme = "bearer"
@@ -52,22 +64,17 @@ class CallerAuth(AuthBase):
 
     async def __call__(self, request: HttpRequest) -> Caller:
         headers = {name.lower(): value for name, value in request.headers.items()}
-        key = key_in(headers)
-        if key is not None:
-            caller = await in_thread(caller_of_key)(key)
-        else:
-            caller = await in_thread(caller_of_cookie)(request.COOKIES.get(settings.SESSION_COOKIE_NAME))
+        find_caller = partial(in_thread(caller_in), headers)
+        caller = await find_caller()
         if caller is None:
             raise Unauthenticated
-        if key is None and request.method not in SAFE and check_csrf(request) is not None:
+        if key_in(headers) is None and request.method not in SAFE and check_csrf(request) is not None:
             raise Forbidden("The CSRF token is missing or old. Reload the page.")
-        self._check_scope(caller, request)
-        return caller
-
-    def _check_scope(self, caller: Caller, request: HttpRequest) -> None:
         scope = self._scope or (Scope.READ if request.method in SAFE else Scope.CHAT)
         if not caller.may(scope):
             raise Forbidden(f"This key has no scope `{scope}`. Make one that has it.")
+        request.find_caller = find_caller  # type: ignore[attr-defined]
+        return caller
 
 
 class CallerMiddleware:
@@ -78,7 +85,7 @@ class CallerMiddleware:
         self._inner = inner
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = _joined(scope["headers"])
         if not _host_is_ours(headers):
             await _refuse(scope, send)
             return
@@ -90,38 +97,46 @@ class CallerMiddleware:
         await self._inner(scope, receive, send)
 
 
-def _caller_of(headers: Mapping[str, str], scope: Mapping[str, Any]) -> Caller | None:
-    key = key_in(headers)
-    if key is not None:
-        return caller_of_key(key)
-    if scope["type"] == "websocket" and not _origin_is_ours(headers):
+def _joined(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
+    """What is sent twice is joined as Django joins it: a header means the same thing here and there."""
+    joined: dict[str, str] = {}
+    for raw, value in headers:
+        name = raw.decode("latin-1")
+        between = "; " if name == "cookie" else ","
+        joined[name] = (
+            f"{joined[name]}{between}{value.decode('latin-1')}" if name in joined else value.decode("latin-1")
+        )
+    return joined
+
+
+def _caller_of(headers: Headers, scope: Mapping[str, Any]) -> Caller | None:
+    speaks_by_cookie = key_in(headers) is None
+    if speaks_by_cookie and scope["type"] == "websocket" and not _origin_is_ours(headers):
         return None  # another page in the same browser would speak with this person's cookie
-    return caller_of_cookie(_cookie(headers))
+    return caller_in(headers)
 
 
-def _cookie(headers: Mapping[str, str]) -> str | None:
-    try:
-        morsel = SimpleCookie(headers.get("cookie", "")).get(settings.SESSION_COOKIE_NAME)
-    except CookieError:
-        return None
-    return morsel.value if morsel else None
-
-
-def _host_is_ours(headers: Mapping[str, str]) -> bool:
+def _host_is_ours(headers: Headers) -> bool:
     domain, _ = split_domain_port(headers.get("host", ""))
     return bool(domain) and validate_host(domain, settings.ALLOWED_HOSTS)
 
 
-def _origin_is_ours(headers: Mapping[str, str]) -> bool:
-    origin = headers.get("origin", "")
-    return origin in settings.CSRF_TRUSTED_ORIGINS or urlsplit(origin).netloc == headers.get("host")
+def _origin_is_ours(headers: Headers) -> bool:
+    try:
+        origin = urlsplit(headers.get("origin", "").lower())
+    except ValueError:
+        return False
+    if not origin.netloc:
+        return False
+    trusted = map(urlsplit, settings.CSRF_TRUSTED_ORIGINS)
+    return origin.netloc == headers["host"].lower() or any(
+        origin.scheme == ours.scheme and is_same_domain(origin.netloc, ours.netloc.lstrip("*"))
+        for ours in trusted
+    )
 
 
 async def _refuse(scope: Mapping[str, Any], send: Any) -> None:
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 4403})
-        return
-    await send({"type": "http.response.start", "status": 400, "headers": [(b"content-type", b"text/plain")]})
-    await send(
-        {"type": "http.response.body", "body": b"This host name is not served here. See ALLOWED_HOSTS."}
-    )
+    else:
+        await answer(send, 400)

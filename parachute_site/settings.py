@@ -1,5 +1,6 @@
 """Django's settings. What comes from outside comes through `env.py`."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 LOGIN_URL = "signin"
 LOGIN_REDIRECT_URL = "chats"
+CSRF_FAILURE_VIEW = "parachute_site.pages.views.csrf_failed"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
@@ -107,7 +109,11 @@ USE_TZ = True
 USE_I18N = True
 
 STATIC_URL = "static/"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+# Swagger's files lie in ninja's package. As an app of its own it would be imported by the workers too.
+_ninja = find_spec("ninja")
+assert _ninja
+assert _ninja.origin
+STATICFILES_DIRS = [BASE_DIR / "static", Path(_ninja.origin).parent / "static"]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 
@@ -136,8 +142,17 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{levelname} {name}: {message}", "style": "{"}},
-    "filters": {"is_news": {"()": "parachute_site.logs.IsNews"}},
-    "handlers": {"stdout": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["is_news"]}},
+    "filters": {
+        "is_news": {"()": "parachute_site.logs.IsNews"},
+        "without_links": {"()": "parachute_site.logs.WithoutLinks"},
+    },
+    "handlers": {
+        "stdout": {
+            "class": "logging.StreamHandler",
+            "formatter": "line",
+            "filters": ["is_news", "without_links"],
+        }
+    },
     "root": {"handlers": ["stdout"], "level": "INFO"},
     "loggers": {
         "daphne": {"level": "WARNING"},

@@ -1,5 +1,7 @@
 from django.contrib import admin
+from django.templatetags.static import static
 from django.urls import URLPattern, URLResolver, path
+from django.views.generic import RedirectView
 
 from parachute_site.api import api
 from parachute_site.pages import views
@@ -10,6 +12,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("signin", views.sign_in, name="signin"),
     path("signin/<str:token>", views.sign_in_by_link, name="signin-link"),
     path("signout", views.sign_out, name="signout"),
+    path("favicon.ico", RedirectView.as_view(url=static("icon.svg"))),
     path("api/", api.urls),
+    path("admin/login/", views.admin_sign_in),
     path("admin/", admin.site.urls),
 ]

@@ -66,7 +66,8 @@ class Gate:
     async def _decide(self, call: ToolCall, setting: Setting) -> Decision:
         if not await self._is_current():
             return Decision(Verdict.DENY, "turn_lost", "This turn has been taken over by another worker.")
-        decision = decide(call, setting)
+        # In a thread: it looks at files, and a disk that hangs shall not hang every other turn.
+        decision = await asyncio.to_thread(decide, call, setting)
         if decision.verdict is not Verdict.ASK:
             return decision
         # Asking a person comes with its own endpoints; until there are any, nobody could answer.

@@ -8,31 +8,31 @@ from pydantic import Field
 from sessions_app import reading
 from sessions_app.access.caller import Caller
 from sessions_app.errors import Invalid
-from sessions_app.schemas import ErrorOut, SessionDetail, SessionList, SessionOut, Wire
+from sessions_app.schemas import PendingTurn, SessionDetail, SessionList, SessionOut, Text, Wire, refusals
 from sessions_app.threads import in_thread
 
-router = Router(tags=["sessions"], by_alias=True)
+router = Router(tags=["chat"], by_alias=True)
 
 
 class ListQuery(Wire):
-    module: str = ""
-    workspace: str = ""
-    agent: str = ""
-    agent_type: str = ""
-    source: str = ""
-    status: str = ""
+    module: Text = ""
+    workspace: Text = ""
+    agent: Text = ""
+    agent_type: Text = ""
+    source: Text = ""
+    status: Text = ""
     archived: Literal["true", "false", "any"] = "false"
-    tag: str = ""
-    context: str = ""
+    tag: Text = ""
+    context: Text = ""
     parent: UUID | None = None
-    search: Annotated[str, Field(max_length=200)] = ""
+    search: Annotated[Text, Field(max_length=200)] = ""
     limit: Annotated[int, Field(ge=1, le=reading.MOST)] = 50
-    offset: Annotated[int, Field(ge=0)] = 0
-    cursor: str = ""
+    offset: Annotated[int, Field(ge=0, le=reading.FARTHEST)] = 0
+    cursor: Text = ""
 
 
 @router.get(
-    "/chat", response={200: SessionList, 401: ErrorOut, 422: ErrorOut}, summary="The sessions you may see"
+    "/chat", response={200: SessionList, **refusals(401, 403, 422)}, summary="The sessions you may see"
 )
 async def list_sessions(request: HttpRequest, query: Query[ListQuery]) -> Any:
     for name in ("tag", "context"):
@@ -54,30 +54,34 @@ async def list_sessions(request: HttpRequest, query: Query[ListQuery]) -> Any:
         offset=query.offset,
         cursor=query.cursor,
     )
-    page = await in_thread(reading.page)(caller_of(request), wanted)
-    return {"sessions": page.sessions, "total": page.total, "next_cursor": page.next_cursor}
+    return await in_thread(_page)(caller_of(request), wanted)
+
+
+def _page(caller: Caller, wanted: reading.Wanted) -> SessionList:
+    page = reading.page(caller, wanted)
+    sessions = [SessionOut.of(session) for session in page.sessions]
+    return SessionList.model_construct(sessions=sessions, total=page.total, next_cursor=page.next_cursor)
 
 
 @router.get(
     "/chat/{uuid:session_id}",
-    response={200: SessionDetail, 401: ErrorOut, 404: ErrorOut},
+    response={200: SessionDetail, **refusals(401, 403, 404)},
     summary="One session, and from where to follow what is not over",
 )
 async def get_session(request: HttpRequest, session_id: UUID) -> Any:
     return await in_thread(_detail)(caller_of(request), session_id)
 
 
-def _detail(caller: Caller, session_id: UUID) -> dict[str, Any]:
+def _detail(caller: Caller, session_id: UUID) -> SessionDetail:
     found = reading.whole(caller, session_id)
-    own = SessionOut.from_orm(found["session"]).dict()
-    return {
-        **own,
-        "messages": found["messages"],
-        "replay_from": found["replay_from"],
-        "last_seq": found["session"].last_seq,
-        "pending_turns": found["pending"],
-        "children": [SessionOut.from_orm(child) for child in found["children"]],
-    }
+    return SessionDetail.of(
+        found["session"],
+        messages=found["messages"],
+        replay_from=found["replay_from"],
+        last_seq=found["session"].last_seq,
+        pending_turns=[PendingTurn(**turn) for turn in found["pending"]],
+        children=[SessionOut.of(child) for child in found["children"]],
+    )
 
 
 def caller_of(request: HttpRequest) -> Caller:

@@ -1,15 +1,14 @@
 """What streams: a session's events as server-sent events, and over a WebSocket that follows several.
 
-The middleware of `parachute_site` has put a `Caller` into the scope, or None. A stream that stays open looks
-again once a minute whether that caller may still see the session.
+The middleware of `parachute_site` has put a `Caller` into the scope, or None, and `find_caller`, which looks
+again.
 """
 
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import aclosing
-from time import monotonic
 from typing import Any, ClassVar
 from urllib.parse import parse_qs
 from uuid import UUID
@@ -17,108 +16,119 @@ from uuid import UUID
 from channels.consumer import AsyncConsumer
 from channels.exceptions import StopConsumer
 
+from sessions_app import watch
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Scope
-from sessions_app.errors import Forbidden, Invalid, NotFound, ParachuteError, Unauthenticated
-from sessions_app.models import Session
+from sessions_app.errors import Invalid, NotFound, ParachuteError
+from sessions_app.incidents import incident
 from sessions_app.sse import HEADERS, as_sse
 from sessions_app.stream import follow
-from sessions_app.threads import in_thread
+from sessions_app.watch import Watch
 
 log = logging.getLogger(__name__)
 
-LOOKS_AGAIN_EVERY = 60.0  # seconds
 MOST_FOLLOWED = 50  # sessions that one socket follows
+LARGEST_SEQ = 10**9
 NO_CHANNEL = "none"  # consumers of ours need no channel of the layer; the bus has one for the process
 
 Message = dict[str, Any]
 
 
-class Watch:
-    """Whether a caller may still see a session, looked at once a minute."""
+class Streaming(AsyncConsumer):
+    """A consumer whose work goes on beside its messages. When it ends, however it ends, so does its work."""
 
-    def __init__(self, scope: Message, session_id: UUID) -> None:
-        self._scope = scope
-        self._session_id = session_id
-        self._looked = monotonic()
+    channel_layer_alias: ClassVar[str] = NO_CHANNEL
 
-    async def check(self) -> None:
-        if monotonic() - self._looked >= LOOKS_AGAIN_EVERY:
-            self._looked = monotonic()
-            await may_follow(await self._scope["find_caller"](), self._session_id)
+    async def __call__(self, scope: Message, receive: Any, send: Any) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
 
-
-async def may_follow(caller: Caller | None, session_id: UUID) -> Session:
-    if caller is None:
-        raise Unauthenticated
-    if not caller.may(Scope.READ):
-        raise Forbidden("This key has no scope `read`.")
-    session = await in_thread(Session.objects.visible_to(caller).filter(pk=session_id).first)()
-    if session is None:
-        raise NotFound
-    return session  # type: ignore[no-any-return]
+    def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
 
-class EventStream(AsyncConsumer):
+class EventStream(Streaming):
     """`GET /api/chat/{id}/events`. It overrides `http_request`, because a handler that runs would keep a
     disconnect from being heard."""
 
-    channel_layer_alias: ClassVar[str] = NO_CHANNEL
-    _streaming: asyncio.Task[None] | None = None
-
     async def http_request(self, message: Message) -> None:
-        if self._streaming is None and not message.get("more_body"):
-            self._streaming = asyncio.create_task(self._answer())
+        if not message.get("more_body"):
+            self.begin(self._answer())
 
     async def http_disconnect(self, message: Message) -> None:
-        if self._streaming is not None:
-            self._streaming.cancel()
         raise StopConsumer
 
     async def _answer(self) -> None:
         try:
-            if self.scope["method"] not in ("GET", "HEAD"):
-                await self._refuse(405, {"error": {"code": "method_not_allowed", "message": "Use GET."}})
-                return
-            session_id = self.scope["url_route"]["kwargs"]["session_id"]
-            after = _after(self.scope)
-            await may_follow(self.scope["caller"], session_id)
+            await self._stream(*await self._asked_for())
         except ParachuteError as error:
-            await self._refuse(error.status, error.as_json())
-            return
-        await self._stream(session_id, after)
+            await self._refuse(error)
+        except Exception as error:  # noqa: BLE001 - `incident` logs it
+            await self._refuse(incident(log, "An event stream", error))
+
+    async def _asked_for(self) -> tuple[UUID, int]:
+        if self.scope["method"] not in ("GET", "HEAD"):
+            raise MethodNotAllowed
+        session_id: UUID = self.scope["url_route"]["kwargs"]["session_id"]
+        caller = watch.may(self.scope["caller"], Scope.READ)
+        await watch.check_visible(caller, session_id)
+        return session_id, _after(self.scope)
 
     async def _stream(self, session_id: UUID, after: int) -> None:
-        watch = Watch(self.scope, session_id)
         await self._start(200, HEADERS)
-        try:
-            async with aclosing(follow(session_id, after)) as frames:
-                async for frame in frames:
-                    await watch.check()
-                    await self.send({"type": "http.response.body", "body": as_sse(frame), "more_body": True})
-        except ParachuteError as error:
-            log.info("A stream of %s ends: %s", session_id, error)
-        await self.send({"type": "http.response.body", "body": b"", "more_body": False})
+        if self.scope["method"] == "GET":
+            try:
+                await self._pass_on(session_id, after)
+            except ParachuteError as error:
+                log.info("A stream of %s ends: %s", session_id, error)
+            except Exception:  # the answer has begun: its reader comes back with the last id that it saw
+                log.exception("A stream of %s broke off", session_id)
+        await self.send({"type": "http.response.body", "body": b""})
 
-    async def _refuse(self, status: int, body: Message) -> None:
-        await self._start(status, {"Content-Type": "application/json"})
-        await self.send({"type": "http.response.body", "body": json.dumps(body).encode()})
+    async def _pass_on(self, session_id: UUID, after: int) -> None:
+        looking = Watch(self.scope["find_caller"], session_id)
+        async with aclosing(follow(session_id, after)) as frames:
+            async for frame in frames:
+                await looking.check()
+                await self.send({"type": "http.response.body", "body": as_sse(frame), "more_body": True})
+
+    async def _refuse(self, error: ParachuteError) -> None:
+        headers = {"Content-Type": "application/json"}
+        if isinstance(error, MethodNotAllowed):
+            headers["Allow"] = "GET, HEAD"
+        await self._start(error.status, headers)
+        await self.send({"type": "http.response.body", "body": json.dumps(error.as_json()).encode()})
 
     async def _start(self, status: int, headers: dict[str, str]) -> None:
+        headers = {**headers, "X-Content-Type-Options": "nosniff"}
         pairs = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
         await self.send({"type": "http.response.start", "status": status, "headers": pairs})
 
 
-class FollowSocket(AsyncConsumer):
+class MethodNotAllowed(ParachuteError):
+    code, status = "method_not_allowed", 405
+
+    def __init__(self) -> None:
+        super().__init__("This path does not take that method.")
+
+
+class FollowSocket(Streaming):
     """`/ws` follows what it is told to; `/ws/chat/{id}` follows one session from the start.
 
     `commands` maps the type of a message to what answers it; apps above add theirs in a subclass.
     """
 
-    channel_layer_alias: ClassVar[str] = NO_CHANNEL
-
     def __init__(self) -> None:
         self._following: dict[UUID, asyncio.Task[None]] = {}
+        self._is_closed = False
         self.commands: dict[str, Callable[[Message], Awaitable[None]]] = {
             "follow": self._follow,
             "unfollow": self._unfollow,
@@ -131,16 +141,20 @@ class FollowSocket(AsyncConsumer):
         return found
 
     async def websocket_connect(self, message: Message) -> None:
-        await self.send({"type": "websocket.accept"})
-        if self.scope["caller"] is None:
-            await self._close(4401)
-        elif self.session_id is not None:
-            try:
+        await self.send({"type": "websocket.accept"})  # a code can only be told to an open socket
+        try:
+            self.caller_who_may(Scope.READ)
+            if self.session_id is not None:
                 await self._begin(self.session_id, _after(self.scope))
-            except ParachuteError as error:
-                await self._close(4000 + error.status)
+        except ParachuteError as error:
+            await self._close(4000 + error.status)
+        else:
+            self.begin(self._look_again())
 
     async def websocket_receive(self, message: Message) -> None:
+        if self._is_closed:
+            return
+        order: Message = {}
         try:
             order = _order(message)
             command = self.commands.get(str(order.get("type")))
@@ -148,64 +162,91 @@ class FollowSocket(AsyncConsumer):
                 raise Invalid.field("type", f"Use one of: {', '.join(self.commands)}.")
             await command(order)
         except ParachuteError as error:
-            await self.say({"type": "refused", **error.as_json()})
+            await self._refuse(error, order.get("sessionId"))
+        except Exception as error:  # noqa: BLE001 - `incident` logs it
+            await self._refuse(incident(log, "A message of a socket", error), order.get("sessionId"))
 
     async def websocket_disconnect(self, message: Message) -> None:
-        for task in self._following.values():
-            task.cancel()
         raise StopConsumer
 
     async def say(self, payload: Message) -> None:
-        await self.send({"type": "websocket.send", "text": json.dumps(payload, separators=(",", ":"))})
+        if not self._is_closed:
+            await self.send({"type": "websocket.send", "text": json.dumps(payload, separators=(",", ":"))})
+
+    def caller_who_may(self, scope: Scope) -> Caller:
+        return watch.may(self.scope["caller"], scope)
 
     def session_of(self, order: Message) -> UUID:
         if self.session_id is not None:
             return self.session_id
         try:
-            return UUID(str(order.get("sessionId")))
-        except ValueError as error:
-            raise NotFound from error
+            return UUID(order["sessionId"])
+        except (KeyError, AttributeError, TypeError, ValueError) as error:
+            raise Invalid.field("sessionId", "This is no session id.") from error
 
     async def _follow(self, order: Message) -> None:
         after = order.get("after", 0)
-        if not isinstance(after, int) or after < 0:
-            raise Invalid.field("after", "Give the `seq` of the last row that you have, or 0.")
+        if type(after) is not int or not 0 <= after < LARGEST_SEQ:
+            raise _bad_after()
         await self._begin(self.session_of(order), after)
 
     async def _begin(self, session_id: UUID, after: int) -> None:
-        await may_follow(self.scope["caller"], session_id)
+        await watch.check_visible(self.caller_who_may(Scope.READ), session_id)
         if session_id not in self._following and len(self._following) >= MOST_FOLLOWED:
             raise Invalid.field("sessionId", f"One socket follows at most {MOST_FOLLOWED} sessions.")
-        if known := self._following.pop(session_id, None):
-            known.cancel()
-        self._following[session_id] = asyncio.create_task(self._pass_on(session_id, after))
+        self._stop_following(session_id)
+        self._following[session_id] = self.begin(self._pass_on(session_id, after))
 
     async def _unfollow(self, order: Message) -> None:
-        if known := self._following.pop(self.session_of(order), None):
+        self._stop_following(self.session_of(order))
+
+    def _stop_following(self, session_id: UUID) -> None:
+        if known := self._following.pop(session_id, None):
             known.cancel()
 
     async def _pass_on(self, session_id: UUID, after: int) -> None:
-        watch = Watch(self.scope, session_id)
         try:
             async with aclosing(follow(session_id, after)) as frames:
                 async for frame in frames:
-                    await watch.check()
                     await self.say(frame or {"type": "keep_alive", "sessionId": str(session_id)})
-        except ParachuteError as error:
-            await self._close(4000 + error.status)
         except Exception:
             log.exception("Following %s broke off", session_id)
             await self._close(1011)
 
+    async def _look_again(self) -> None:
+        """For as long as the socket is open, whether it follows anything or not."""
+        while not self._is_closed:
+            await asyncio.sleep(watch.LOOKS_AGAIN_EVERY)
+            try:
+                self.scope["caller"] = await self.scope["find_caller"]()
+                await self._let_go(self.caller_who_may(Scope.READ))
+            except ParachuteError as error:
+                await self._close(4000 + error.status)
+            except Exception:
+                log.exception("The caller of a socket could not be looked at; trying again.")
+
+    async def _let_go(self, caller: Caller) -> None:
+        """Ends the following of what this caller may not see any more."""
+        for session_id in set(self._following) - await watch.visible_among(caller, list(self._following)):
+            if session_id == self.session_id:
+                raise NotFound
+            self._stop_following(session_id)
+            await self._refuse(NotFound(), str(session_id))
+
+    async def _refuse(self, error: ParachuteError, session_id: object) -> None:
+        await self.say({"type": "refused", "sessionId": session_id, **error.as_json()})
+
     async def _close(self, code: int) -> None:
-        await self.send({"type": "websocket.close", "code": code})
+        if not self._is_closed:
+            self._is_closed = True
+            await self.send({"type": "websocket.close", "code": code})
 
 
 def _order(message: Message) -> Message:
     try:
         order = json.loads(message.get("text") or "")
-    except ValueError as error:
-        raise Invalid("This is no JSON.") from error
+    except (ValueError, RecursionError) as error:
+        raise Invalid("Send text that is JSON: an object with a `type`.") from error
     if not isinstance(order, dict):
         raise Invalid("Send an object with a `type`.")
     return order
@@ -216,6 +257,10 @@ def _after(scope: Message) -> int:
     query = parse_qs(scope["query_string"].decode(errors="replace"))
     given = dict(scope.get("headers", ())).get(b"last-event-id", b"").decode(errors="replace")
     value = given or query.get("after", ["0"])[0]
-    if not value.isascii() or not value.isdigit() or len(value) > 9:
-        raise Invalid.field("after", "Give the `seq` of the last row that you have, or 0.")
+    if not value.isascii() or not value.isdigit() or len(value) > len(str(LARGEST_SEQ)) - 1:
+        raise _bad_after()
     return int(value)
+
+
+def _bad_after() -> Invalid:
+    return Invalid.field("after", "Give the `seq` of the last row that you have, or 0.")

@@ -4,6 +4,7 @@ Between a look and an open an agent may swap a folder for a link. Each step here
 that is already open, and refuses links, so there is nothing to swap.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -11,6 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
+LARGEST_FILE = 256 * 1024 * 1024
+
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a fifo would wait for a writer
 _STEP = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -36,8 +40,8 @@ class Folder:
         try:
             for name in names:
                 if make:
-                    _make(name, handle)
-                step = os.open(name, _STEP, dir_fd=handle)
+                    _make(_single(name), handle)
+                step = os.open(_single(name), _STEP, dir_fd=handle)
                 os.close(handle)
                 handle = step
             yield Folder(handle)
@@ -48,18 +52,23 @@ class Folder:
         return sorted(os.listdir(self._handle))
 
     def read(self, name: str) -> bytes:
-        """The content of a regular file; `FileNotFoundError` for anything else."""
-        handle = os.open(
-            name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=self._handle
-        )
-        with os.fdopen(handle, "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        """The content of a regular file; an `OSError` for anything else, and for one that would fill our
+        memory."""
+        handle = os.open(_single(name), _READ, dir_fd=self._handle)
+        try:
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode):
                 raise FileNotFoundError(f"{name} is not a regular file")
-            return file.read()
+            if status.st_size > LARGEST_FILE:
+                raise OSError(errno.EFBIG, f"{name} is larger than {LARGEST_FILE:,} bytes")
+            with open(handle, "rb", closefd=False) as file:
+                return file.read(LARGEST_FILE)
+        finally:
+            os.close(handle)
 
     def write(self, name: str, content: bytes) -> None:
         """Replaces a file as a whole: a reader sees the old content or the new one, nothing between."""
-        fresh = f".{name}.{uuid4().hex[:8]}"
+        fresh = f".{_single(name)}.{uuid4().hex[:8]}"
         handle = os.open(
             fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=self._handle
         )
@@ -70,6 +79,12 @@ class Folder:
         except BaseException:
             os.unlink(fresh, dir_fd=self._handle)
             raise
+
+
+def _single(name: str) -> str:
+    if name in ("", ".", "..") or "/" in name:
+        raise FileNotFoundError(f"{name!r} is not the name of one file")
+    return name
 
 
 def _make(name: str, handle: int) -> None:

@@ -45,12 +45,15 @@ def _is_foreign_prompt(entry: transcripts.Entry) -> bool:
 
 
 def _append(said: list[Said], entry: transcripts.Entry, turn: UUID) -> None:
+    """The CLI writes a row for each block of one message, and what a tool answered between two of them."""
     message = entry["message"]
-    content = message.get("content", [])
+    content = message["content"]
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
-    role = str(message.get("role"))
-    if role == "assistant" and said and said[-1].get("messageId") == message.get("id"):
-        said[-1]["content"].extend(blocks)  # the CLI writes a row for each block of one message
+    role = str(entry["type"])
+    of_message = message.get("id") if role == "assistant" else None
+    begun = next((row for row in said if of_message and row.get("messageId") == of_message), None)
+    if begun is not None:
+        begun["content"].extend(blocks)
         return
     row = {
         "id": entry.get("uuid"),
@@ -60,9 +63,7 @@ def _append(said: list[Said], entry: transcripts.Entry, turn: UUID) -> None:
         "turnId": str(turn),
         "parentToolUseId": entry.get("parent_tool_use_id"),
     }
-    if role == "assistant":
-        row["messageId"] = message.get("id")
-    said.append(row)
+    said.append(row | {"messageId": of_message} if of_message else row)
 
 
 def _of_message(message: Message, timestamp: str) -> Said:

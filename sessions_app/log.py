@@ -1,5 +1,6 @@
 """The event log: the only writer of `SessionEvent` rows."""
 
+import re
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,6 +15,7 @@ from sessions_app.models.turn import ACTIVE
 
 ANNOUNCED = "isAnnounced"
 LARGEST_RING = 16_000  # characters; a larger row is announced by its number and read from the database
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")  # PostgreSQL and msgpack refuse them; tools print them
 
 
 class HoldLost(Exception):
@@ -52,10 +54,22 @@ def record(
     Session.objects.filter(pk=session_id).update(last_seq=F("last_seq") + 1)
     seq = Session.objects.values_list("last_seq", flat=True).get(pk=session_id)
     event: SessionEvent = SessionEvent.objects.create(
-        session_id=session_id, seq=seq, turn_id=turn_id, type=kind, payload=payload
+        session_id=session_id, seq=seq, turn_id=turn_id, type=kind, payload=storable(payload)
     )
     transaction.on_commit(partial(_ring, event))
     return event
+
+
+def storable(value: Any) -> Any:
+    """The value with a mark in place of each character that is no text: NUL, and half of a pair."""
+    match value:
+        case str():
+            return _UNSTORABLE.sub("\ufffd", value)
+        case dict():
+            return {storable(key): storable(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [storable(inner) for inner in value]
+    return value
 
 
 def as_payload(event: SessionEvent) -> dict[str, Any]:

@@ -1,9 +1,8 @@
 """Named reads for the API and the pages: a page of sessions, and one session whole."""
 
 import base64
-import binascii
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +15,7 @@ from sessions_app.models import Session, Turn
 from sessions_app.querysets import SessionQuerySet
 
 MOST = 1_000
+FARTHEST = 10**9  # an offset beyond what a database counts to is no offset
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ def _cursor(session: Session) -> str:
 def _after(cursor: str) -> Q:
     try:
         when, pk = base64.urlsafe_b64decode(cursor.encode()).decode().split(" ")
-        moment, session_id = datetime.fromisoformat(when), UUID(pk)
-    except (ValueError, binascii.Error, UnicodeDecodeError) as error:
+        moment, session_id = datetime.fromisoformat(when).astimezone(UTC), UUID(pk)
+    except (ValueError, OverflowError) as error:
         raise Invalid.field("cursor", "This is no cursor of ours. Start without one.") from error
     return Q(last_accessed__lt=moment) | Q(last_accessed=moment, pk__lt=session_id)
 

@@ -1,14 +1,26 @@
 """What goes over the wire: camelCase outside, snake_case inside, and both accepted."""
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, Self
 from uuid import UUID
 
 from ninja import Schema
-from pydantic import ConfigDict
+from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
 
-from sessions_app.models import Session, SessionStatus
+from sessions_app.log import storable
+from sessions_app.models import Session
+
+
+def _storable(text: str) -> str:
+    """Refused by the name of its field, before a database refuses it."""
+    if storable(text) != text:
+        raise PydanticCustomError("text", "It holds a character that is no text (NUL or half of a pair).")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_storable)]
 
 
 class Wire(Schema):
@@ -24,13 +36,18 @@ class Order(Wire):
 
 
 class ErrorDetails(Wire):
-    code: str
-    message: str
-    details: dict[str, Any] | None = None
+    code: str = Field(examples=["not_found"])
+    message: str = Field(examples=["There is nothing here, or nothing that you may see."])
+    details: dict[str, Any] | None = Field(None, description="`fields[]` names each field that is `invalid`")
 
 
 class ErrorOut(Wire):
     error: ErrorDetails
+
+
+def refusals(*statuses: int) -> dict[int, Any]:
+    """For the `response` of an operation: each of these looks the same."""
+    return dict.fromkeys(statuses, ErrorOut)
 
 
 class LinkedBot(Wire):
@@ -67,21 +84,30 @@ class SessionOut(Wire):
     cost_usd: float
     metadata: dict[str, Any]
 
-    @staticmethod
-    def resolve_workspace(session: Session) -> str:
-        return str(session.workspace.slug)
+    @classmethod
+    def of(cls, session: Session, **more: Any) -> Self:
+        """From a row `with_activity`. By hand: ninja's own way costs 0.4 ms a row, in the event loop."""
+        return cls.model_construct(
+            **{name: getattr(session, name) for name in _AS_THEY_ARE},
+            workspace=session.workspace.slug,
+            activity=_activity(session),
+            continued_from=session.continued_from_id,
+            parent_session_id=session.parent_id,
+            cost_usd=float(session.cost_usd),
+            **more,
+        )
 
-    @staticmethod
-    def resolve_activity(session: Session) -> str:
-        return activity(session)
 
-    @staticmethod
-    def resolve_continued_from(session: Session) -> UUID | None:
-        return session.continued_from_id
-
-    @staticmethod
-    def resolve_parent_session_id(session: Session) -> UUID | None:
-        return session.parent_id
+_NOT_COLUMNS = {
+    "workspace",
+    "activity",
+    "continued_from",
+    "parent_session_id",
+    "linked_bot",
+    "tags",
+    "cost_usd",
+}
+_AS_THEY_ARE = tuple(name for name in SessionOut.model_fields if name not in _NOT_COLUMNS)
 
 
 class PendingTurn(Wire):
@@ -107,11 +133,7 @@ class SessionList(Wire):
     next_cursor: str | None
 
 
-def activity(session: Session) -> str:
-    """What a session does at this moment. Needs `with_activity`."""
-    if getattr(session, "is_waiting", False):
+def _activity(session: Session) -> str:
+    if session.is_waiting:  # type: ignore[attr-defined]
         return "waiting"
-    return "active" if getattr(session, "is_active", False) else "quiescent"
-
-
-STATUSES = frozenset(SessionStatus.values)
+    return "active" if session.is_active else "quiescent"  # type: ignore[attr-defined]

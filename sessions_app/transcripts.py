@@ -8,6 +8,7 @@ import json
 import logging
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -19,7 +20,7 @@ from sessions_app.folders import Folder
 log = logging.getLogger(__name__)
 
 Entry = dict[str, Any]
-_NOT_SAID = ('{"type":"api-request', '{"type":"queue-operation"', '{"type":"file-history')
+_NOT_SAID = (b'{"type":"api-request', b'{"type":"queue-operation"', b'{"type":"file-history')
 _SYNTHETIC = "<synthetic>"
 
 
@@ -34,24 +35,22 @@ def raw(session_id: UUID) -> bytes | None:
     try:
         with Folder.at(config_folder(session_id)) as config, config.below("projects") as projects:
             for name in projects.names():
-                try:
-                    with projects.below(name) as project:
-                        return project.read(f"{session_id}.jsonl")
-                except (FileNotFoundError, NotADirectoryError):
-                    continue
+                with suppress(OSError), projects.below(name) as project:
+                    return project.read(f"{session_id}.jsonl")
     except OSError:
         return None  # never run yet, or swapped for something that is no folder: either way, no transcript
     return None
 
 
 def entries(transcript: bytes) -> Iterator[Entry]:
-    """Its rows that were said by somebody. A last line that was cut by a crash is passed over."""
-    for line in transcript.decode(errors="replace").splitlines():
+    """Its rows that were said by somebody. A last line that was cut by a crash is passed over, and whatever
+    else is not a row. Only LF ends a line: a string may hold U+2028."""
+    for line in transcript.split(b"\n"):
         if line.startswith(_NOT_SAID):
             continue
         try:
-            entry = json.loads(line)
-        except ValueError:
+            entry = json.loads(line.decode(errors="replace"))
+        except (ValueError, RecursionError):
             continue
         if isinstance(entry, dict) and _is_said(entry):
             yield entry
@@ -62,10 +61,16 @@ def _is_said(entry: Entry) -> bool:
     return (
         entry.get("type") in ("user", "assistant")
         and isinstance(message, dict)
+        and _is_content(message.get("content"))
         and not entry.get("isSidechain")
         and not entry.get("isMeta")
         and message.get("model") != _SYNTHETIC
     )
+
+
+def _is_content(content: Any) -> bool:
+    blocks = content if isinstance(content, list) else []
+    return isinstance(content, str) or bool(blocks and all(isinstance(block, dict) for block in blocks))
 
 
 def holds(transcript: bytes, message_id: UUID) -> bool:

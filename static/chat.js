@@ -1,7 +1,9 @@
 // The page of one session: what was said, what is being said, and a way to say more.
 // Text from agents and people is only ever set as text, never as markup.
 
+import { call } from "./api.js";
 import { Conversation } from "./conversation.js";
+import { Rail } from "./rail.js";
 import { Stream } from "./stream.js";
 
 const main = document.querySelector("main");
@@ -9,24 +11,20 @@ const form = document.querySelector("#say");
 const message = document.querySelector("#message");
 const send = document.querySelector("#send");
 const stop = document.querySelector("#stop");
+const state = document.querySelector("#state");
 const trouble = document.querySelector("#trouble");
-const token = form.querySelector("[name=csrfmiddlewaretoken]").value;
 const conversation = new Conversation(document.querySelector("#log"), document.querySelector(".talk"));
+const rail = new Rail();
+const stream = new Stream(heard, show, complain);
 let session = main.dataset.session;
 
-async function call(method, path, body) {
-  const headers = { "X-CSRFToken": token, "Content-Type": "application/json", Prefer: "respond-async" };
-  const answer = await fetch(path, { method, headers, body: body && JSON.stringify(body) });
-  const found = await answer.json();
-  if (!answer.ok) throw new Error(found.error.message);
-  return found;
-}
-
-function show(working, word) {
-  const state = document.querySelector("#state");
+function show() {
+  const working = conversation.isWorking;
+  const word = working ? "working" : "idle";
   state.querySelector(".dot").classList.toggle("live", working);
-  state.querySelector(".word").textContent = word;
+  state.querySelector(".word").textContent = stream.isAway ? "reconnecting" : word;
   stop.hidden = !working;
+  rail.work(working, word);
 }
 
 function complain(error) {
@@ -35,18 +33,28 @@ function complain(error) {
 }
 
 function heard(event) {
+  if (event.type === "refused") return complain(event.error);
   conversation.take(event);
-  if (event.type === "user_message" || event.type === "session") show(true, "working");
-  if (["done", "aborted", "error", "typed_error"].includes(event.type)) show(conversation.waiting > 0, conversation.waiting > 0 ? "working" : "idle");
+  show();
 }
-
-const stream = new Stream(heard, (connected) => !connected && show(!stop.hidden, "reconnecting"));
 
 async function open(id) {
   const found = await call("GET", `/api/chat/${id}`);
   for (const said of found.messages) conversation.remember(said);
-  show(found.pendingTurns.length > 0, found.pendingTurns.length > 0 ? "working" : "idle");
+  for (const turn of found.pendingTurns) conversation.open.add(turn.turnId);
   stream.follow(id, found.replayFrom);
+  show();
+}
+
+function begin(accepted, text) {
+  session = accepted.sessionId;
+  const title = text.trim().split("\n")[0].trim().slice(0, 60);
+  history.replaceState(null, "", `/chat/${session}`);
+  document.title = `${title} · Parachute`;
+  document.querySelector("h1").textContent = title;
+  document.querySelector("#log .empty")?.remove();
+  rail.add(`/chat/${session}`, title);
+  stream.follow(session, 0);
 }
 
 form.addEventListener("submit", async (event) => {
@@ -58,12 +66,7 @@ form.addEventListener("submit", async (event) => {
     const accepted = await call("POST", "/api/chat", { message: text, sessionId: session || null });
     message.value = "";
     complain(null);
-    if (!session) {
-      session = accepted.sessionId;
-      history.pushState(null, "", `/chat/${session}`);
-      document.querySelector("h1").textContent = text.trim().split("\n")[0].slice(0, 60);
-      stream.follow(session, 0);
-    }
+    if (!session) begin(accepted, text);
   } catch (error) {
     complain(error);
   } finally {
@@ -78,6 +81,8 @@ message.addEventListener("keydown", (event) => {
   form.requestSubmit();
 });
 
-stop.addEventListener("click", () => call("POST", `/api/chat/${session}/abort`, {}).catch(complain));
+stop.addEventListener("click", () => {
+  call("POST", `/api/chat/${session}/abort`, {}).catch((error) => conversation.isWorking && complain(error));
+});
 
 if (session) open(session).catch(complain);

@@ -10,8 +10,8 @@ export class Conversation {
     this.tools = new Map();
   }
 
-  get waiting() {
-    return this.open.size;
+  get isWorking() {
+    return this.open.size > 0;
   }
 
   remember(said) {
@@ -35,10 +35,7 @@ export class Conversation {
 
   on_session(event) {
     this.open.add(event.turnId);
-    // A turn that begins again begins its unfinished text again.
-    for (const [key, element] of this.blocks) {
-      if (key.startsWith(event.turnId)) this.forget(key, element);
-    }
+    this.forget(event.turnId); // a turn that begins again begins its unfinished text again
   }
 
   on_user_message(event) { this.add("said", event.content); }
@@ -55,11 +52,14 @@ export class Conversation {
 
   block(event, make) {
     const key = `${event.turnId}:${event.block}`;
-    if (!this.blocks.has(key)) this.blocks.set(key, make());
-    const element = this.blocks.get(key);
-    const body = element.querySelector(".body") || element;
+    if (!this.blocks.has(key)) this.blocks.set(key, { element: make(), length: 0 });
+    const begun = this.blocks.get(key);
+    const body = begun.element.querySelector(".body") || begun.element;
     if ("delta" in event) {
+      // Whoever comes back gets the text so far as one delta: it begins where it says, not where ours ends.
+      if (event.offset < begun.length) body.textContent = characters(body.textContent).slice(0, event.offset).join("");
       body.append(event.delta);
+      begun.length = event.offset + characters(event.delta).length;
       return;
     }
     body.textContent = event.content;
@@ -68,14 +68,15 @@ export class Conversation {
 
   end(event) {
     this.open.delete(event.turnId);
-    for (const [key, element] of this.blocks) {
-      if (key.startsWith(event.turnId)) this.forget(key, element);
-    }
+    this.forget(event.turnId);
   }
 
-  forget(key, element) {
-    this.blocks.delete(key);
-    element.remove();
+  forget(turnId) {
+    for (const [key, { element }] of this.blocks) {
+      if (!key.startsWith(turnId)) continue;
+      this.blocks.delete(key);
+      element.remove();
+    }
   }
 
   add(kind, text) {
@@ -137,6 +138,10 @@ function pre(text) {
 
 function summary(input) {
   return String(input.command || input.file_path || input.path || input.pattern || input.query || "").slice(0, 120);
+}
+
+function characters(text) {
+  return [...text]; // as the server counts them: an emoji is one
 }
 
 function asText(content) {

@@ -1,9 +1,15 @@
 // One socket for this tab. It comes back by itself and goes on after the last row that it saw.
 
+import { toSignIn } from "./api.js";
+
+const GONE = { 4403: "You may not read this any more.", 4404: "This chat is not there any more." };
+
 export class Stream {
-  constructor(heard, connected) {
+  constructor(heard, changed, complain) {
     this.heard = heard;
-    this.connected = connected;
+    this.changed = changed;
+    this.complain = complain;
+    this.isAway = false;
     this.last = 0;
     this.pause = 500;
   }
@@ -19,7 +25,7 @@ export class Stream {
     const socket = new WebSocket(`${scheme}://${location.host}/ws`);
     socket.onopen = () => {
       this.pause = 500;
-      this.connected(true);
+      this.be(false);
       socket.send(JSON.stringify({ type: "follow", sessionId: this.session, after: this.last }));
     };
     socket.onmessage = ({ data }) => {
@@ -28,11 +34,16 @@ export class Stream {
       this.heard(event);
     };
     socket.onclose = ({ code }) => {
-      this.connected(false);
-      if (code === 4401) return location.assign("/signin");
-      if (code >= 4400) return;
+      if (code === 4401) return toSignIn();
+      if (GONE[code]) return this.complain(new Error(GONE[code]));
+      this.be(true);
       setTimeout(() => this.open(), this.pause);
       this.pause = Math.min(this.pause * 2, 15000);
     };
+  }
+
+  be(away) {
+    this.isAway = away;
+    this.changed();
   }
 }

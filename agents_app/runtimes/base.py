@@ -34,7 +34,8 @@ class RunRequest:
 
 class Run(Protocol):
     """Callers rely on this: events come in the order of what happened and end with one `Ended`, or raise
-    `RunFailed`; no tool runs that the gate did not allow; after `interrupt` the end comes soon."""
+    `RunFailed`; no tool runs that the gate did not allow; after `interrupt`, which never fails, the end
+    comes soon."""
 
     def events(self) -> AsyncGenerator[RuntimeEvent]: ...
 

@@ -33,7 +33,8 @@ class Delta:
 
 @dataclass(frozen=True)
 class Said:
-    """A finished block. Its deltas, if any came, join to exactly this content."""
+    """A finished block. Its deltas, if any came, join to exactly this content; where they do not, the model
+    was asked again and answered in one piece, which takes their place."""
 
     kind: BlockKind
     content: str

@@ -6,7 +6,7 @@ writes a transcript, so that taking a turn up again can be tried without a CLI.
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +31,14 @@ class Say:
 
 
 @dataclass(frozen=True)
+class Begin:
+    """The beginning of a text that is never finished: what comes next takes its place."""
+
+    text: str
+    kind: BlockKind = BlockKind.TEXT
+
+
+@dataclass(frozen=True)
 class Use:
     """Uses a tool, if the gate lets it: then `does` is called and its text is the tool's answer."""
 
@@ -41,10 +49,11 @@ class Use:
 
 @dataclass(frozen=True)
 class Hold:
-    """Stands still until somebody goes on. `reached` says that it stands."""
+    """Stands still until somebody goes on, or interrupts, unless it is deaf. `reached` says that it stands."""
 
     reached: asyncio.Event
     go_on: asyncio.Event
+    deaf: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,7 +67,12 @@ class Break:
     """Something that nobody foresaw."""
 
 
-Step = Say | Use | Hold | Fail | Break
+@dataclass(frozen=True)
+class Stop:
+    """It ends in the middle, and nobody asked it to."""
+
+
+Step = Say | Begin | Use | Hold | Fail | Break | Stop
 
 
 class ScriptedRuntime:
@@ -71,7 +85,8 @@ class ScriptedRuntime:
     async def open(self, request: RunRequest, gate: Gate) -> AsyncIterator["ScriptedRun"]:
         self.requests.append(request)
         self.open_runs += 1
-        steps = next((steps for key, steps in self.scripts.items() if key in request.text), [Say("ok")])
+        default: list[Step] = [Say("ok")]
+        steps = next((steps for key, steps in self.scripts.items() if key in request.text), default)
         try:
             yield ScriptedRun(request, gate, steps)
         finally:
@@ -106,20 +121,25 @@ class ScriptedRun:
             case Say(text, kind):
                 async for event in self._say(text, kind):
                     yield event
+            case Begin(text, kind):
+                for delta in _deltas(kind, text):
+                    yield delta
             case Use():
                 async for event in self._use(step):
                     yield event
-            case Hold(reached, go_on):
+            case Hold(reached, go_on, deaf):
                 reached.set()
-                await _first(go_on, self._interrupted)
+                await _first(go_on, *([] if deaf else [self._interrupted]))
             case Fail(code, message):
                 raise RunFailed(code, message)
             case Break():
                 raise ZeroDivisionError("a secret: sk-ant-0000")
+            case Stop():
+                self._interrupted.set()
 
     async def _say(self, text: str, kind: BlockKind) -> AsyncGenerator[RuntimeEvent]:
-        for start in range(0, len(text), PIECE):
-            yield Delta(kind, text[start : start + PIECE], starts=start == 0)
+        for delta in _deltas(kind, text):
+            yield delta
         if kind is BlockKind.TEXT:
             self._response = text
             self._write("assistant", [{"type": "text", "text": text}], str(uuid4()))
@@ -145,6 +165,11 @@ class ScriptedRun:
         }
         with (folder / f"{self._request.session_id}.jsonl").open("a") as file:
             file.write(json.dumps(entry) + "\n")
+
+
+def _deltas(kind: BlockKind, text: str) -> Iterator[Delta]:
+    for start in range(0, len(text), PIECE):
+        yield Delta(kind, text[start : start + PIECE], starts=start == 0)
 
 
 async def _first(*events: asyncio.Event) -> None:

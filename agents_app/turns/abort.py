@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from sessions_app import bus
 from sessions_app.access.caller import Caller
-from sessions_app.errors import NotFound
+from sessions_app.errors import Forbidden, NotFound
 from sessions_app.log import record
 from sessions_app.models import EventType, Session, Turn, TurnStatus
 
@@ -16,15 +16,24 @@ from sessions_app.models import EventType, Session, Turn, TurnStatus
 @transaction.atomic
 def abort(caller: Caller, session_id: UUID, turn_id: UUID | None = None) -> Turn:
     """Stops the named turn, else the one that runs, else the first that waits."""
-    if not Session.objects.writable_by(caller).filter(pk=session_id).exists():
-        raise NotFound()
+    _check_may_stop(caller, session_id)
     turns = Turn.objects.open().filter(session_id=session_id).order_by("opened_seq")
     turn = turns.filter(pk=turn_id).first() if turn_id else turns.first()
     if turn is None:
         raise NotFound("Nothing is running or waiting in this session.")
-    if not (_abort_waiting(turn, caller) or _ask_worker(turn, caller)):
+    # Thrice, because a worker may claim it, or put it back, between one look and the next.
+    if not any(stop(turn, caller) for stop in (_abort_waiting, _ask_worker, _abort_waiting)):
         raise NotFound("It has just ended by itself.")
     return turn  # type: ignore[no-any-return]
+
+
+def _check_may_stop(caller: Caller, session_id: UUID) -> None:
+    if not Session.objects.visible_to(caller).filter(pk=session_id).exists():
+        raise NotFound()
+    if not Session.objects.writable_by(caller).filter(pk=session_id).exists():
+        raise Forbidden(
+            "You may read here, and not stop anything. An owner of the workspace can change that."
+        )
 
 
 def _abort_waiting(turn: Turn, caller: Caller) -> bool:

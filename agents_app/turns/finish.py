@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
-from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
+from agents_app.turns.storable import storable
 from sessions_app.log import Hold, HoldLost, record
-from sessions_app.models import EventType, Kind, Session, SessionStatus, Turn, TurnStatus
-from sessions_app.models.turn import ACTIVE
+from sessions_app.models import EventType, Kind, Session, SessionEvent, SessionStatus, Turn, TurnStatus
+from sessions_app.querysets import TurnQuerySet
 
 FREE = {"boot": None, "leased_at": None}
 
@@ -26,22 +26,24 @@ def done(
         message_count=F("message_count") + 2, cost_usd=F("cost_usd") + cost, last_accessed=timezone.now()
     )
     count = Session.objects.values_list("message_count", flat=True).get(pk=turn.session_id)
-    record(turn.session_id, EventType.DONE, {**payload, "messageCount": count}, turn_id=turn.pk)
+    record(turn.session_id, EventType.DONE, storable({**payload, "messageCount": count}), turn_id=turn.pk)
 
 
 @transaction.atomic
-def aborted(turn: Turn, hold: Hold, *, partial: str) -> None:
+def aborted(turn: Turn, hold: Hold) -> None:
+    """What was said so far is in rows, whichever worker wrote them, and is told as the partial response."""
     _end(hold, TurnStatus.ABORTED)
     by = Turn.objects.values_list("aborted_by", flat=True).get(pk=turn.pk)
-    payload = {"partialResponse": partial, "abortedBy": by}
-    record(turn.session_id, EventType.ABORTED, payload, turn_id=turn.pk)
+    said = SessionEvent.objects.filter(turn=turn, type=EventType.TEXT).order_by("seq")
+    partial = "\n\n".join(event.payload["content"] for event in said)
+    record(turn.session_id, EventType.ABORTED, {"partialResponse": partial, "abortedBy": by}, turn_id=turn.pk)
 
 
 @transaction.atomic
 def failed(turn: Turn, hold: Hold, kind: EventType, payload: dict[str, Any]) -> None:
     """A failed turn makes a child or a scheduled session `failed`; a chat goes on."""
     _end(hold, TurnStatus.FAILED, error_code=payload.get("code", "internal"))
-    record(turn.session_id, kind, payload, turn_id=turn.pk)
+    record(turn.session_id, kind, storable(payload), turn_id=turn.pk)
     session = turn.session
     if session.parent_id is not None or session.kind == Kind.SCHEDULED:
         ended = Session.objects.filter(pk=session.pk, status=SessionStatus.RUNNING)
@@ -50,18 +52,21 @@ def failed(turn: Turn, hold: Hold, kind: EventType, payload: dict[str, Any]) -> 
 
 
 def put_back(hold: Hold) -> bool:
-    """To the front of its queue again, by a worker that cannot go on: the next one resumes it."""
-    return bool(_held(hold).update(status=TurnStatus.QUEUED, **FREE))
+    """To the front of its queue again, by a worker that cannot go on: the next one resumes it. False where
+    it is to be ended, because somebody stopped it, or is somebody else's already."""
+    wanted = held(hold).filter(abort_requested_at=None)
+    return wanted.update(status=TurnStatus.QUEUED, **FREE) == 1
+
+
+def held(hold: Hold) -> TurnQuerySet:
+    """The turn, as long as this hold is good."""
+    return Turn.objects.active().filter(pk=hold.turn_id, attempt=hold.attempt)
+
+
+def is_held(hold: Hold) -> bool:
+    return held(hold).exists()
 
 
 def _end(hold: Hold, status: TurnStatus, **more: Any) -> None:
-    if _held(hold).update(status=status, ended_at=timezone.now(), **FREE, **more) != 1:
+    if held(hold).update(status=status, ended_at=timezone.now(), **FREE, **more) != 1:
         raise HoldLost(f"turn {hold.turn_id}, attempt {hold.attempt}")
-
-
-def _held(hold: Hold):  # type: ignore[no-untyped-def]
-    return Turn.objects.filter(pk=hold.turn_id, attempt=hold.attempt, status__in=ACTIVE)
-
-
-def is_held(turn_id: UUID, attempt: int) -> bool:
-    return bool(_held(Hold(turn_id, attempt)).exists())

@@ -2,17 +2,20 @@
 
 import logging
 from datetime import timedelta
+from functools import partial
 from uuid import UUID
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models import F
 from django.utils import timezone
 
+from agents_app import workers
 from agents_app.errors import AgentError
 from agents_app.turns import finish, ringing
 from agents_app.turns.worker import Holder
 from sessions_app.log import Hold
-from sessions_app.models import EventType, Kind, Turn, TurnStatus
+from sessions_app.models import EventType, Kind, Session, Turn, TurnStatus
+from sessions_app.querysets import TurnQuerySet
 
 log = logging.getLogger(__name__)
 
@@ -23,23 +26,25 @@ RESTARTS = 6  # in a row
 
 
 def renew(holder: Holder) -> int:
-    return Turn.objects.active().filter(boot=holder.boot).update(leased_at=timezone.now())
+    held = Turn.objects.active().filter(boot=holder.boot, pk__in=tuple(holder.turns))
+    return held.update(leased_at=timezone.now())
 
 
 def sweep() -> int:
     """Takes back every turn whose lease has run out."""
-    lost = Turn.objects.active().filter(leased_at__lt=timezone.now() - LEASE_ENDS)
-    return sum(_take_back(turn) for turn in lost.select_related("session"))
+    return _take_back_all(Turn.objects.active().filter(leased_at__lt=timezone.now() - LEASE_ENDS))
 
 
 def release_predecessor(holder: Holder) -> int:
     """A worker that starts again under its name takes back at once what its last life held."""
-    lost = Turn.objects.active().filter(worker=holder.name).exclude(boot=holder.boot)
-    return sum(_take_back(turn) for turn in lost.select_related("session"))
+    return _take_back_all(Turn.objects.active().filter(worker=holder.name).exclude(boot=holder.boot))
 
 
 def ring_for_waiting() -> int:
-    """Rings again for turns that stayed queued: their ring was lost, or its worker was."""
+    """Rings again for turns that stayed queued: their ring was lost, or its worker was. Not while no worker
+    lives: what nobody takes would fill the broker's memory."""
+    if not workers.living("turns"):
+        return 0
     waiting = Turn.objects.filter(status=TurnStatus.QUEUED, created_at__lt=timezone.now() - RUNG_AGAIN_AFTER)
     free = waiting.exclude(session__turns__in=Turn.objects.active())
     sessions: set[UUID] = set(free.values_list("session_id", flat=True))
@@ -48,21 +53,39 @@ def ring_for_waiting() -> int:
     return len(sessions)
 
 
+def _take_back_all(lost: TurnQuerySet) -> int:
+    return sum(_taken_back(turn) for turn in lost.select_related("session"))
+
+
+def _taken_back(turn: Turn) -> bool:
+    """One that cannot be taken back does not keep the others from it; the next sweep tries it again."""
+    try:
+        return _take_back(turn)
+    except DatabaseError:
+        log.exception("Turn %s could not be taken back.", turn.pk)
+        return False
+
+
 @transaction.atomic
 def _take_back(turn: Turn) -> bool:
     """The crash rule: a session of its own is run again from where its transcript ends; a child or a
-    scheduled run fails, visibly. False where somebody else was quicker."""
+    scheduled run fails, visibly. False where it has moved since: its worker lives, or another was quicker."""
     hold = Hold(turn.pk, turn.attempt)
-    if not finish.is_held(turn.pk, turn.attempt):
+    unmoved = finish.held(hold).filter(leased_at=turn.leased_at).select_for_update().first()
+    if unmoved is None:
         return False
-    if turn.abort_requested_at:
-        finish.aborted(turn, hold, partial="")
-    elif turn.session.parent_id or turn.session.kind == Kind.SCHEDULED or turn.restarts >= RESTARTS:
+    if unmoved.abort_requested_at:
+        finish.aborted(turn, hold)
+    elif _fails_with_its_worker(turn.session) or turn.restarts >= RESTARTS:
         error = AgentError("worker_lost", "The worker that ran this was lost.")
         finish.failed(turn, hold, EventType.TYPED_ERROR, error.as_payload())
     else:
         finish.put_back(hold)
         Turn.objects.filter(pk=turn.pk).update(restarts=F("restarts") + 1)
-    transaction.on_commit(lambda: ringing.ring_workers(turn.session_id))
+    transaction.on_commit(partial(ringing.ring_workers, turn.session_id))
     log.warning("Turn %s was lost by %s and is taken back.", turn.pk, turn.worker)
     return True
+
+
+def _fails_with_its_worker(session: Session) -> bool:
+    return session.parent_id is not None or session.kind == Kind.SCHEDULED

@@ -2,7 +2,7 @@
 first two rows of its stream. What is known to fail is refused here, before anything is written."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from agents_app import walls
 from agents_app.turns.ringing import ring_workers
+from agents_app.turns.storable import is_storable
 from sessions_app.access.caller import MAY_WRITE, Caller
 from sessions_app.access.models import TrustLevel, Workspace
 from sessions_app.errors import (
@@ -71,6 +72,7 @@ class Opened:
 
 def open_turn(caller: Caller, opening: Opening, *, key: str = "") -> Opened:
     """Accepts what was said. With an idempotency key the same words are accepted once."""
+    _check_text(opening, key)
     if not key:
         return _open(caller, opening)
     digest = hashlib.sha256(repr(opening).encode()).hexdigest()
@@ -96,21 +98,22 @@ def _as_before(caller: Caller, key: str, digest: str) -> Opened:
         raise Conflict("Two requests met. Send it again.")
     if receipt.body_digest != digest:
         raise IdempotencyMismatch("This Idempotency-Key was used for another request. Choose a new one.")
+    if not Session.objects.visible_to(caller).filter(pk=receipt.turn.session_id).exists():
+        raise NotFound("There is no such session any more, or you may not see it any more.")
     return Opened.of(receipt.turn)
 
 
 @transaction.atomic
 def _open(caller: Caller, opening: Opening) -> Opened:
-    _check_message(opening)
     known = opening.session_id
     session = _existing(caller, known, opening) if known else _new(caller, opening)
     return _say(caller, session, opening)
 
 
 def _say(caller: Caller, session: Session, opening: Opening) -> Opened:
+    is_first = session.last_seq == 0
     turn = Turn(session=session, opened_seq=session.last_seq + 2)
     turn.save(force_insert=True)
-    is_first = session.status == SessionStatus.PENDING
     Message.objects.create(
         session=session,
         turn=turn,
@@ -123,7 +126,7 @@ def _say(caller: Caller, session: Session, opening: Opening) -> Opened:
     record(session.pk, EventType.SESSION, about(session), turn_id=turn.pk)
     said = record(session.pk, EventType.USER_MESSAGE, _as_said(caller, opening), turn_id=turn.pk)
     Session.objects.filter(pk=session.pk).update(last_accessed=timezone.now(), archived=False)
-    transaction.on_commit(partial(ring_workers, session.pk))
+    transaction.on_commit(partial(ring_workers, session.pk), robust=True)  # it is said: a sweep rings again
     if said.seq != turn.opened_seq:
         raise Conflict("Two messages met. Send it again.")
     return Opened.of(turn)
@@ -156,23 +159,28 @@ def _as_said(caller: Caller, opening: Opening) -> dict[str, Any]:
     }
 
 
-def _check_message(opening: Opening) -> None:
-    if not opening.message.strip() and not opening.initial_context.strip():
+def _check_text(opening: Opening, key: str) -> None:
+    for field in fields(opening):
+        text = getattr(opening, field.name)
+        if isinstance(text, str):
+            _check_one(_wire_name(field.name), text)
+    _check_one("Idempotency-Key", key)
+    # Context comes with a session's first message only: there it may stand alone.
+    context = "" if opening.session_id else opening.initial_context
+    if not (opening.message.strip() or context.strip()):
         raise Invalid.field("message", "Say something: the message is empty.")
-    for name, text in (
-        ("message", opening.message),
-        ("initialContext", opening.initial_context),
-        ("priorConversation", opening.prior_conversation),
-        ("systemPrompt", opening.system_prompt),
-    ):
-        if not _is_storable(text):
-            raise Invalid.field(name, f"{name} holds a character that is no text (NUL or half of a pair).")
-        if len(text) > LONGEST_MESSAGE:
-            raise TooLarge(f"{name} has {len(text):,} characters; at most {LONGEST_MESSAGE:,} are taken.")
 
 
-def _is_storable(text: str) -> bool:
-    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+def _check_one(name: str, text: str) -> None:
+    if not is_storable(text):
+        raise Invalid.field(name, f"{name} holds a character that is no text (NUL or half of a pair).")
+    if len(text) > LONGEST_MESSAGE:
+        raise TooLarge(f"{name} has {len(text):,} characters; at most {LONGEST_MESSAGE:,} are taken.")
+
+
+def _wire_name(field: str) -> str:
+    first, *others = field.split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
 def _existing(caller: Caller, session_id: UUID, opening: Opening) -> Session:
@@ -189,10 +197,11 @@ def _existing(caller: Caller, session_id: UUID, opening: Opening) -> Session:
     if Turn.objects.filter(session=session, status=TurnStatus.QUEUED).count() >= MOST_WAITING:
         raise QueueFull(f"{MOST_WAITING} messages wait already. Let it catch up, or stop it.")
     _check_unchanged(session, opening)
-    _check_wall(session.trust_level)
-    if opening.model and opening.model != session.model:
-        session.model = _model(opening.model)
-        Session.objects.filter(pk=session.pk).update(model=session.model)
+    _check_trust(caller, session.workspace, session.trust_level)
+    model = _model(opening.model or session.model)
+    if model != session.model:
+        session.model = model
+        Session.objects.filter(pk=session.pk).update(model=model)
     return session  # type: ignore[no-any-return]
 
 
@@ -245,24 +254,26 @@ def _check_role(caller: Caller, workspace: Workspace) -> None:
 
 def _trust(caller: Caller, workspace: Workspace, wanted: str | None) -> str:
     trust = wanted or workspace.default_trust
-    if _rank(trust) < _rank(workspace.trust_floor):
-        if wanted:
-            raise TrustTooHigh(f"This workspace allows at most {workspace.trust_floor}.")
+    if not wanted and _rank(trust) < _rank(workspace.trust_floor):
         trust = workspace.trust_floor
-    if trust == TrustLevel.FULL and not caller.is_operator:
-        raise Forbidden("Only an operator may start a session with the whole computer.")
-    _check_wall(trust)
+    _check_trust(caller, workspace, trust)
     return trust
+
+
+def _check_trust(caller: Caller, workspace: Workspace, trust: str) -> None:
+    """Of each message, and not of the first alone: people and workspaces lose rights, and a session with the
+    whole computer does what whoever writes to it says."""
+    if _rank(trust) < _rank(workspace.trust_floor):
+        raise TrustTooHigh(f"This workspace allows at most {workspace.trust_floor}.")
+    if trust == TrustLevel.FULL and not caller.is_operator:
+        raise Forbidden("Only an operator may use a session with the whole computer.")
+    # What no worker of this version could run is refused now; the rest is known to the worker alone.
+    if refusal := walls.never_available(trust):
+        raise SandboxUnavailable(refusal)
 
 
 def _rank(trust: str) -> int:
     return RESTRICTED_BY.index(TrustLevel(trust))
-
-
-def _check_wall(trust: str) -> None:
-    """What no worker of this version could run is refused now; the rest is known to the worker alone."""
-    if refusal := walls.never_available(trust):
-        raise SandboxUnavailable(refusal)
 
 
 def _model(wanted: str | None) -> str:
@@ -277,8 +288,6 @@ def _model(wanted: str | None) -> str:
 def _directory(workspace: Workspace, trust: str, wanted: str) -> str:
     if not wanted:
         return ""
-    if "\0" in wanted:
-        raise Invalid.field("workingDirectory", "A path cannot hold a NUL character.")
     vault = Path(workspace.vault_path).resolve()
     resolved = (vault / wanted).resolve()
     if trust != TrustLevel.FULL and not resolved.is_relative_to(vault):

@@ -6,14 +6,17 @@ from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
+from django.contrib.auth.models import User
 
 from agents_app import contexts
+from agents_app.errors import AgentError
 from agents_app.runtimes.base import RunRequest
 from agents_app.walls import wall_for
 from permissions_app.rules.setting import Setting, Trust
 from sessions_app import transcripts
 from sessions_app.access.models import TrustLevel
-from sessions_app.models import Message, Session, Speaker, Turn
+from sessions_app.models import Message, Session, SessionEvent, Speaker, Turn
+from sessions_app.models.event import WORK
 
 INTERRUPTED = (
     "You were interrupted: the process that ran you ended before you had finished. What a tool was doing at "
@@ -33,7 +36,7 @@ class Prepared:
 def prepare(turn: Turn) -> Prepared:
     session: Session = turn.session
     warnings: list[dict[str, Any]] = []
-    vault = Path(session.workspace.vault_path).resolve()
+    vault = _vault(session)
     directory = _directory(session, vault, warnings)
     wall = wall_for(session.trust_level, session.workspace)
     if wall.warning:
@@ -57,8 +60,16 @@ def prepare(turn: Turn) -> Prepared:
         sandbox=wall.sandbox,
         masked=_masked(vault),
     )
-    setting = _setting(session, request, is_wall=wall.sandbox.is_wall)
+    operators = _is_operator(session.created_by) and _is_operator(message.author)
+    setting = _setting(session, request, is_wall=wall.sandbox.is_wall, operator=operators)
     return Prepared(request, setting, _about_prompt(session, context), resume_info, warnings)
+
+
+def _vault(session: Session) -> Path:
+    vault = Path(session.workspace.vault_path).resolve()
+    if not vault.is_dir():
+        raise AgentError("unknown_error", f"The vault {vault} is not there.")
+    return vault
 
 
 def _directory(session: Session, vault: Path, warnings: list[dict[str, Any]]) -> Path:
@@ -76,7 +87,8 @@ def _directory(session: Session, vault: Path, warnings: list[dict[str, Any]]) ->
 
 def _how_to_start(turn: Turn) -> tuple[Message, str, dict[str, Any]]:
     """The transcript decides: none, a new start; without our message, resume and say it; with it, resume and
-    say that it was interrupted."""
+    say that it was interrupted. The CLI writes its transcript a moment late: where it does not know what our
+    rows know, the message is said again, and that it was interrupted with it."""
     message: Message = turn.messages.exclude(source=Speaker.PLATFORM).get()
     transcript = transcripts.raw(turn.session_id)
     info = {
@@ -86,11 +98,21 @@ def _how_to_start(turn: Turn) -> tuple[Message, str, dict[str, Any]]:
         "sdkSessionAvailable": transcript is not None,
     }
     if transcript is None or not transcripts.holds(transcript, message.pk):
-        return message, _with_context(message), info
+        text = _with_context(message)
+        return message, f"{INTERRUPTED}\n\n{text}" if _has_worked(turn) else text, info
     note: Message = Message.objects.create(
-        id=uuid4(), session=turn.session, turn=turn, source=Speaker.PLATFORM, content=INTERRUPTED
+        id=uuid4(),
+        session=turn.session,
+        turn=turn,
+        source=Speaker.PLATFORM,
+        author=message.author,
+        content=INTERRUPTED,
     )
     return note, note.content, info
+
+
+def _has_worked(turn: Turn) -> bool:
+    return SessionEvent.objects.filter(turn=turn, type__in=WORK).exists()
 
 
 def _with_context(message: Message) -> str:
@@ -110,11 +132,15 @@ def _masked(vault: Path) -> tuple[Path, ...]:
     return (home,) if home.is_relative_to(vault) else ()
 
 
-def _setting(session: Session, request: RunRequest, *, is_wall: bool) -> Setting:
+def _is_operator(user: User | None) -> bool:
+    return user is not None and user.is_active and user.is_staff
+
+
+def _setting(session: Session, request: RunRequest, *, is_wall: bool, operator: bool) -> Setting:
     return Setting(
         trust=Trust(session.trust_level),
         behind_wall=is_wall,
-        operator=session.created_by is not None and session.created_by.is_staff,
+        operator=operator,
         vault=request.vault,
         working_directory=request.directory,
         home=Path(settings.PARACHUTE_HOME).resolve(),

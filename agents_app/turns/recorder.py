@@ -7,7 +7,9 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from agents_app.endings import to_its_end
 from agents_app.runtimes.events import Answered, BlockKind, Delta, Said, Used, Warned
+from agents_app.turns.storable import storable
 from permissions_app.rules.decision import Decision
 from permissions_app.rules.ladder import ToolCall
 from sessions_app import bus
@@ -33,6 +35,10 @@ class _Unfinished:
         self.length += len(text)
         return offset
 
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
 
 class Recorder:
     """Writes for one attempt of one turn, fenced by its hold."""
@@ -43,13 +49,16 @@ class Recorder:
         self._block = first_block
         self._last_seq = last_seq
         self._unfinished: _Unfinished | None = None
-        self._text: list[str] = []
         self._used: dict[str, tuple[Used, float]] = {}
         self.tool_calls: list[dict[str, Any]] = []
         self.denials: list[dict[str, Any]] = []
+        self.response = ""  # the last text that was said
 
     async def row(self, kind: EventType, payload: dict[str, Any]) -> None:
-        event: SessionEvent = await in_thread(record)(self._session_id, kind, payload, hold=self._hold)
+        """To its end, also when the turn is stopped meanwhile: a thread cannot be called back, and the row
+        would come after the turn's last."""
+        writing = in_thread(record)(self._session_id, kind, storable(payload), hold=self._hold)
+        event: SessionEvent = await to_its_end(writing)
         self._last_seq = event.seq
 
     async def delta(self, delta: Delta) -> None:
@@ -58,7 +67,8 @@ class Recorder:
             self._block += 1  # what was begun is given up; readers drop it when they see the next number
         if delta.starts or self._unfinished is None:
             self._unfinished = _Unfinished(delta.kind)
-        offset = self._unfinished.add(delta.text)
+        text = storable(delta.text)
+        offset = self._unfinished.add(text)
         payload = {
             "type": str(delta.kind),
             "sessionId": str(self._session_id),
@@ -67,15 +77,19 @@ class Recorder:
             "ts": timezone.now().isoformat().replace("+00:00", "Z"),
             "block": self._block,
             "offset": offset,
-            "delta": delta.text,
+            "delta": text,
             "after": self._last_seq,
         }
         await bus.current().publish(bus.session_topic(self._session_id), payload)
 
     async def said(self, said: Said) -> None:
+        if self._unfinished is not None and self._unfinished.text != storable(said.content):
+            self._block += (
+                1  # the model was asked again, and answered in one piece: what was begun is given up
+            )
         self._unfinished = None
         if said.kind is BlockKind.TEXT:
-            self._text.append(said.content)
+            self.response = said.content
         await self.row(EventType(said.kind.value), {"block": self._block, "content": said.content})
         self._block += 1
 
@@ -108,12 +122,7 @@ class Recorder:
         payload = {"code": warned.code, "title": warned.title, "message": warned.message, "details": []}
         await self.row(EventType.WARNING, payload)
 
-    async def keep_unfinished(self) -> str:
-        """Makes a row of the text that was cut off, and answers all that was said."""
+    async def keep_unfinished(self) -> None:
+        """Makes a row of the text that was cut off."""
         if self._unfinished is not None:
-            await self.said(Said(self._unfinished.kind, "".join(self._unfinished.pieces)))
-        return "\n\n".join(self._text)
-
-    @property
-    def response(self) -> str:
-        return self._text[-1] if self._text else ""
+            await self.said(Said(self._unfinished.kind, self._unfinished.text))

@@ -19,6 +19,7 @@ from uuid import UUID, uuid4
 
 from django.db import DatabaseError
 
+from agents_app.endings import to_its_end
 from agents_app.errors import AgentError
 from agents_app.runtimes.base import Run, Runtime
 from agents_app.runtimes.events import Answered, Delta, Ended, Ready, Said, Used, Warned
@@ -38,18 +39,22 @@ log = logging.getLogger(__name__)
 
 LOOKS_FOR_ABORT_EVERY = 2.0  # seconds, beside the ring
 INTERRUPT_GRACE = 2.0  # to end by itself, with what it has written; then it is ended
+CLOSES_WITHIN = 30.0  # a runtime that has answered; each has shorter limits of its own
+STOPPED = AgentError("cli_crashed", "The agent stopped in the middle, and nobody had asked it to.")
 
 
 async def run_session(session_id: UUID, holder: Holder, runtime: Runtime) -> None:
     """Runs what waits in a session, in order, until nothing waits or another worker has it."""
-    while claimed := await in_thread(claim)(session_id, holder):
-        await TurnRun(*claimed, runtime).go()
+    # To its end: a claim that is cancelled half-way may have got a turn that nobody would run.
+    while claimed := await to_its_end(in_thread(claim)(session_id, holder)):
+        await TurnRun(*claimed, holder, runtime).go()
 
 
 class TurnRun:
-    def __init__(self, turn: Turn, hold: Hold, runtime: Runtime) -> None:
+    def __init__(self, turn: Turn, hold: Hold, holder: Holder, runtime: Runtime) -> None:
         self._turn = turn
         self._hold = hold
+        self._holder = holder
         self._runtime = runtime
         self._began = monotonic()
         self._run: Run | None = None
@@ -57,34 +62,46 @@ class TurnRun:
         self._prepared: Prepared | None = None
 
     async def go(self) -> None:
+        self._holder.turns.add(self._turn.pk)
         work = asyncio.create_task(self._work())
         watch = asyncio.create_task(self._watch(work))
         try:
             await asyncio.wait({work})
+            await to_its_end(self._end(work))
         except asyncio.CancelledError:  # this worker stops: somebody else goes on with it
-            await _cancelled(work)
-            await in_thread(finish.put_back)(self._hold)
+            await to_its_end(self._give_back(work))
             raise
         finally:
             watch.cancel()
-        await self._end(work)
+            self._holder.turns.discard(self._turn.pk)
 
     async def _work(self) -> Ended:
         prepared = self._prepared = await in_thread(prepare)(self._turn)
         recorder = self._recorder = await in_thread(self._new_recorder)()
         await self._announce(prepared, recorder)
         gate = Gate(prepared.setting, is_current=self._is_current, on_denied=recorder.denied)
-        async with self._runtime.open(prepared.request, gate) as run:
-            self._run = run
-            ended = await _record(run, recorder)
-        self._run = None
+        ended: Ended | None = None
+        try:
+            async with asyncio.timeout(None) as closing, self._runtime.open(prepared.request, gate) as run:
+                self._run = run
+                ended = await _record(run, recorder)
+                closing.reschedule(asyncio.get_running_loop().time() + CLOSES_WITHIN)
+        except (TimeoutError, asyncio.CancelledError):
+            if ended is None:
+                raise
+            log.warning(
+                "The runtime of turn %s was cut off while it closed; its answer stands.", self._turn.pk
+            )
+        assert ended is not None
         return ended
 
     def _new_recorder(self) -> Recorder:
-        blocks = (EventType.TEXT, EventType.THINKING)
-        finished = SessionEvent.objects.filter(turn=self._turn, type__in=blocks).count()
+        """It goes on counting blocks where the attempt before it ended."""
+        blocks = SessionEvent.objects.filter(turn=self._turn, type__in=(EventType.TEXT, EventType.THINKING))
+        newest = blocks.order_by("-seq").first()
+        first = newest.payload["block"] + 1 if newest else 0
         last: int = Session.objects.values_list("last_seq", flat=True).get(pk=self._turn.session_id)
-        return Recorder(self._turn.session_id, self._hold, first_block=finished, last_seq=last)
+        return Recorder(self._turn.session_id, self._hold, first_block=first, last_seq=last)
 
     async def _announce(self, prepared: Prepared, recorder: Recorder) -> None:
         await recorder.row(EventType.SESSION, about(self._turn.session, prepared.resume_info))
@@ -93,29 +110,35 @@ class TurnRun:
         await recorder.row(EventType.PROMPT_METADATA, prepared.prompt)
 
     async def _is_current(self) -> bool:
-        return await in_thread(finish.is_held)(self._hold.turn_id, self._hold.attempt)
+        return await in_thread(finish.is_held)(self._hold)
 
     async def _watch(self, work: asyncio.Task[Ended]) -> None:
-        """Stops the work when somebody aborts the turn, or when it is ours no more."""
-        async with bus.current().subscribe(bus.turn_topic(self._turn.pk)) as listener:
-            while True:
-                try:
-                    held, abort = await in_thread(self._look)()
-                except DatabaseError:
-                    log.exception("The turn could not be looked at; trying again.")
-                    held, abort = True, False
-                if not held:
-                    work.cancel()
+        """Stops the work when somebody aborts the turn, or when it is ours no more. It begins again when it
+        fails, because nobody could stop a turn that is not watched."""
+        while not work.done():
+            try:
+                if await self._is_stopped(work):
                     return
-                if abort:
-                    await self._interrupt(work)
-                    return
-                await listener.next(LOOKS_FOR_ABORT_EVERY)
+                async with bus.current().subscribe(bus.turn_topic(self._turn.pk)) as listener:
+                    while not await self._is_stopped(work):
+                        await listener.next(LOOKS_FOR_ABORT_EVERY)
+                return
+            except Exception:
+                log.exception("Turn %s could not be watched; trying again.", self._turn.pk)
+                await asyncio.sleep(LOOKS_FOR_ABORT_EVERY)
+
+    async def _is_stopped(self, work: asyncio.Task[Ended]) -> bool:
+        held, abort = await in_thread(self._look)()
+        if not held:
+            work.cancel()
+        elif abort:
+            await self._interrupt(work)
+        return abort or not held
 
     def _look(self) -> tuple[bool, bool]:
-        held = Turn.objects.active().filter(pk=self._turn.pk, attempt=self._hold.attempt)
-        asked = held.values_list("abort_requested_at", flat=True).first() if held else None
-        return bool(held), asked is not None
+        """Whether the turn is still ours, and whether somebody wants it stopped."""
+        row = finish.held(self._hold).values_list("abort_requested_at").first()
+        return row is not None, row is not None and row[0] is not None
 
     async def _interrupt(self, work: asyncio.Task[Ended]) -> None:
         if self._run is not None:
@@ -124,26 +147,44 @@ class TurnRun:
             asking.cancel()
         work.cancel()
 
+    async def _give_back(self, work: asyncio.Task[Ended]) -> None:
+        """Back to the queue, unless it is over already, or somebody wants it to be."""
+        if not work.done():
+            work.cancel()
+            await asyncio.wait({work})
+            if _problem_of(work) and await in_thread(finish.put_back)(self._hold):
+                return
+        await self._end(work)
+
     async def _end(self, work: asyncio.Task[Ended]) -> None:
         try:
             await self._write_end(work)
         except HoldLost as lost:
             log.warning("This worker lost %s; what it did since is not written.", lost)
-            return
-        await in_thread(self._publish)()
+        except DatabaseError:
+            log.exception(
+                "Turn %s could not be ended; when its lease is over it is run again.", self._turn.pk
+            )
+        else:
+            await self._publish()
 
     async def _write_end(self, work: asyncio.Task[Ended]) -> None:
-        _, aborted = await in_thread(self._look)()
-        error = None if work.cancelled() else work.exception()
-        if isinstance(error, HoldLost):
-            raise error
-        if aborted or work.cancelled():
-            partial = await self._recorder.keep_unfinished() if self._recorder else ""
-            await in_thread(finish.aborted)(self._turn, self._hold, partial=partial)
-        elif error is not None:
-            await self._fail(error)
+        problem = _problem_of(work)
+        held, abort = await in_thread(self._look)()
+        if not held:
+            raise HoldLost(f"turn {self._turn.pk}")
+        if abort:
+            await self._keep_unfinished()
+            await in_thread(finish.aborted)(self._turn, self._hold)
+        elif problem is not None:
+            await self._keep_unfinished()
+            await self._fail(problem)
         else:
             await self._done(work.result())
+
+    async def _keep_unfinished(self) -> None:
+        if self._recorder is not None:
+            await self._recorder.keep_unfinished()
 
     async def _done(self, ended: Ended) -> None:
         assert self._recorder is not None and self._prepared is not None
@@ -163,7 +204,7 @@ class TurnRun:
         )
 
     async def _fail(self, error: BaseException) -> None:
-        kind, payload = EventType.TYPED_ERROR, {}
+        kind = EventType.TYPED_ERROR
         if isinstance(error, AgentError):
             payload = error.as_payload()
             log.warning("Turn %s failed: %s: %s", self._turn.pk, error.code, error.message)
@@ -175,14 +216,16 @@ class TurnRun:
                 "error": f"Something failed that was not foreseen. The log has it as incident {incident}.",
                 "incidentId": incident,
             }
-        if self._recorder:
-            await self._recorder.keep_unfinished()
         await in_thread(finish.failed)(self._turn, self._hold, kind, payload)
 
-    def _publish(self) -> None:
-        if self._prepared is not None:
-            request = self._prepared.request
-            transcripts.publish(request.session_id, request.vault, request.directory)
+    async def _publish(self) -> None:
+        if self._prepared is None:
+            return
+        request = self._prepared.request
+        try:
+            await in_thread(transcripts.publish)(request.session_id, request.vault, request.directory)
+        except Exception:
+            log.exception("The transcript of %s was not published.", request.session_id)
 
 
 async def _record(run: Run, recorder: Recorder) -> Ended:
@@ -231,6 +274,8 @@ def _session_resume(prepared: Prepared) -> dict[str, Any]:
     }
 
 
-async def _cancelled(work: asyncio.Task[Ended]) -> None:
-    work.cancel()
-    await asyncio.wait({work})
+def _problem_of(work: asyncio.Task[Ended]) -> BaseException | None:
+    """Why it did not come to its end; None where it did. That somebody stopped it is known already."""
+    if work.cancelled():
+        return STOPPED
+    return work.exception() or (STOPPED if work.result().interrupted else None)

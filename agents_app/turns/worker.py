@@ -7,7 +7,12 @@ from uuid import UUID, uuid4
 @dataclass(frozen=True)
 class Holder:
     """One life of one worker. Started again under its name it has another boot id, and releases what the
-    life before it held."""
+    life before it held.
+
+    `turns` are those that it runs at this moment. Only their leases are renewed: one that it could neither
+    end nor put back is taken back when its lease has run out.
+    """
 
     name: str
     boot: UUID = field(default_factory=uuid4)
+    turns: set[UUID] = field(default_factory=set, compare=False)

@@ -90,7 +90,8 @@ class ApiKey(models.Model):
     name = models.CharField(max_length=100)
     digest = models.CharField(max_length=64, unique=True)
     scopes = models.JSONField(default=list)
-    workspaces = models.ManyToManyField(Workspace, blank=True)  # none named: all of its owner's
+    is_limited = models.BooleanField(default=False)  # to `workspaces`, even when those are gone
+    workspaces = models.ManyToManyField(Workspace, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)

@@ -5,6 +5,7 @@ returns at once and never fails, because a lost ring costs a reader some seconds
 """
 
 import asyncio
+import logging
 import threading
 from concurrent.futures import Future
 from importlib import import_module
@@ -17,7 +18,10 @@ from sessions_app.bus.base import Bus, Listener, Payload
 
 __all__ = ["Bus", "Listener", "Payload", "current", "ring", "session_topic", "turn_topic"]
 
+log = logging.getLogger(__name__)
+
 _starting = threading.Lock()
+_in_order = asyncio.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
 
 
@@ -35,7 +39,16 @@ def turn_topic(turn_id: UUID) -> str:
 
 
 def ring(topic: str, payload: Payload) -> Future[None]:
-    return asyncio.run_coroutine_threadsafe(current().publish(topic, payload), _ringing())
+    return asyncio.run_coroutine_threadsafe(_publish(current(), topic, payload), _ringing())
+
+
+async def _publish(bus: Bus, topic: str, payload: Payload) -> None:
+    """One ring after the other: two that overtake each other would send every reader to the rows."""
+    async with _in_order:
+        try:
+            await bus.publish(topic, payload)
+        except Exception:
+            log.exception("A ring for %s was lost", topic)
 
 
 def _ringing() -> asyncio.AbstractEventLoop:

@@ -10,12 +10,13 @@ import logging
 import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from time import monotonic
 from typing import Any
 
 from channels.layers import get_channel_layer
 from django.conf import settings
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, WatchError
 
 from sessions_app.bus import tails
 from sessions_app.bus.base import Payload
@@ -23,9 +24,9 @@ from sessions_app.bus.fanout import Fanout, QueueListener
 
 log = logging.getLogger(__name__)
 
-AWAY = (RedisError, OSError)
-JOINED_WITHIN = 2.0  # seconds that we wait for the echo of our own probe
-PAUSE_WHEN_AWAY = 1.0
+AWAY = (RedisError, OSError)  # a time-out is an OSError
+ANSWERS_WITHIN = 2.0  # seconds; a Redis that does not is away
+LEFT_ALONE_FOR = 1.0  # when it was away, so that a turn is not slowed down by each of its deltas
 
 
 class Hub:
@@ -37,57 +38,61 @@ class Hub:
         self.fanout = Fanout()
         self._channel: str | None = None
         self._pump: asyncio.Task[None] | None = None
-        self._joined: dict[str, asyncio.Event] = {}
+        self._proofs: dict[str, asyncio.Event] = {}
         self._lock = asyncio.Lock()
+        self._away_until = 0.0
+
+    @property
+    def is_away(self) -> bool:
+        return monotonic() < self._away_until
+
+    @asynccontextmanager
+    async def reaching(self, instead: str) -> AsyncIterator[None]:
+        """Around whatever needs Redis. That it is away is a warning, which says what happens instead."""
+        try:
+            async with asyncio.timeout(ANSWERS_WITHIN):
+                yield
+        except AWAY as error:
+            self._away_until = monotonic() + LEFT_ALONE_FOR
+            log.warning("The bus is away (%s: %s): %s.", type(error).__name__, error, instead)
 
     async def join(self, topic: str) -> None:
-        """Returns once the subscription is proven by a probe that came back, or Redis is known to be away:
-        then the readers live on their keep-alive until `join` is tried again."""
-        async with self._lock:
-            known = self._joined.get(topic)
-            if known is None:
-                known = self._joined[topic] = asyncio.Event()
-                try:
-                    await self.layer.group_add(_group(topic), await self._open_channel())
-                    await self.layer.group_send(_group(topic), {"topic": topic, "probe": True})
-                except AWAY as error:
-                    del self._joined[topic]
-                    log.warning("The bus is away (%s); readers fall back to reading rows.", error)
-                    return
-        try:
-            async with asyncio.timeout(JOINED_WITHIN):
-                await known.wait()
-        except TimeoutError:
-            log.warning("The bus did not answer within %s s.", JOINED_WITHIN)
+        """Returns once a probe that came back proves the subscription, or Redis is known to be away: then
+        the readers live on their keep-alive, and `join` is tried again."""
+        proof = self._proofs.setdefault(topic, asyncio.Event())
+        if proof.is_set() or self.is_away:
+            return
+        async with self.reaching("readers fall back to reading rows"):
+            async with self._lock:
+                await self.layer.group_add(_group(topic), await self._open_channel())
+            await self.layer.group_send(_group(topic), {"topic": topic, "probe": True})
+            await proof.wait()
 
     async def leave(self, topic: str) -> None:
-        async with self._lock:
-            if topic in self.fanout.topics() or self._joined.pop(topic, None) is None:
-                return
-            try:
+        if topic in self.fanout or self._proofs.pop(topic, None) is None or self._channel is None:
+            return
+        async with self.reaching("a topic that nobody follows is still heard"), self._lock:
+            if topic not in self._proofs:
                 await self.layer.group_discard(_group(topic), self._channel)
-            except AWAY as error:
-                log.warning("The bus is away (%s) while a topic was left.", error)
 
     async def _open_channel(self) -> str:
         if self._channel is None:
             self._channel = await self.layer.new_channel()
-            self._pump = asyncio.create_task(self._hear())
+            self._pump = asyncio.create_task(self._hear(self._channel))
         return self._channel
 
-    async def _hear(self) -> None:
+    async def _hear(self, channel: str) -> None:
+        """When Redis comes back the layer subscribes again by itself; what was lost meanwhile is a gap."""
         while True:
             try:
-                message = await self.layer.receive(self._channel)
-            except AWAY as error:
-                log.warning("The bus is away (%s); trying again.", error)
+                message = await self.layer.receive(channel)
+                if "probe" not in message:
+                    self.fanout.hear(message["topic"], message["payload"])
+                elif proof := self._proofs.get(message["topic"]):
+                    proof.set()
+            except Exception:
+                log.exception("Something came over the bus that is not understood.")
                 self.fanout.fell_behind()
-                await asyncio.sleep(PAUSE_WHEN_AWAY)
-                continue
-            if "probe" not in message:
-                self.fanout.hear(message["topic"], message["payload"])
-            elif joined := self._joined.get(message["topic"]):
-                joined.set()
 
 
 class ChannelLayerBus:
@@ -96,11 +101,10 @@ class ChannelLayerBus:
 
     async def publish(self, topic: str, payload: Payload) -> None:
         hub = self._hub()
-        try:
-            await self._keep_tail(hub.redis, topic, payload)
-            await hub.layer.group_send(_group(topic), {"topic": topic, "payload": payload})
-        except AWAY as error:
-            log.warning("The bus is away (%s); readers will read the rows.", error)
+        if not hub.is_away:
+            async with hub.reaching("readers will read the rows"):
+                await _keep_tail(hub.redis, topic, payload)
+                await hub.layer.group_send(_group(topic), {"topic": topic, "payload": payload})
 
     @asynccontextmanager
     async def subscribe(self, topic: str) -> AsyncIterator["RejoiningListener"]:
@@ -113,24 +117,12 @@ class ChannelLayerBus:
             await asyncio.shield(hub.leave(topic))
 
     async def tail(self, topic: str) -> list[Payload]:
-        try:
-            head, text = await self._hub().redis.mget(f"{_tail(topic)}:head", f"{_tail(topic)}:text")
-        except AWAY as error:
-            log.warning("The bus is away (%s); a joining reader waits for the finished block.", error)
-            return []
-        return [tails.joined(json.loads(head), str(text))] if head and text else []
-
-    async def _keep_tail(self, redis: Redis, topic: str, payload: Payload) -> None:
-        head, text = f"{_tail(topic)}:head", f"{_tail(topic)}:text"
-        if tails.ends(payload):
-            await redis.delete(head, text)
-        elif tails.is_delta(payload) and payload["offset"]:
-            await redis.append(text, payload["delta"])
-        elif tails.is_delta(payload):
-            async with redis.pipeline(transaction=True) as together:
-                together.set(head, json.dumps(tails.head(payload)), ex=tails.LIVES)
-                together.set(text, payload["delta"], ex=tails.LIVES)
-                await together.execute()
+        hub = self._hub()
+        kept: list[Any] = []
+        if not hub.is_away:
+            async with hub.reaching("a reader that joins waits for the finished block"):
+                kept = await hub.redis.lrange(_tail(topic), 0, -1)
+        return [tails.joined(json.loads(kept[0]), map(json.loads, kept[1:]))] if kept else []
 
     def _hub(self) -> Hub:
         loop = asyncio.get_running_loop()
@@ -150,6 +142,35 @@ class RejoiningListener:
         if payload is None:
             await self._hub.join(self._topic)
         return payload
+
+
+async def _keep_tail(redis: Redis, topic: str, payload: Payload) -> None:
+    key = _tail(topic)
+    if tails.is_delta(payload) and payload["offset"]:
+        await redis.rpushx(key, json.dumps(tails.piece(payload)))
+    elif tails.is_delta(payload):
+        async with redis.pipeline(transaction=True) as together:
+            together.delete(key)
+            together.rpush(key, json.dumps(payload))
+            together.expire(key, tails.LIVES)
+            await together.execute()
+    elif payload.get("type") in tails.ENDING:
+        await _end_tail(redis, key, payload)
+
+
+async def _end_tail(redis: Redis, key: str, row: Payload) -> None:
+    """Its own tail only: deltas come on another connection, and the next block may have begun already."""
+    async with redis.pipeline(transaction=True) as together:
+        await together.watch(key)
+        first = await together.lindex(key, 0)
+        if first is None or not tails.ends(row, json.loads(first)):
+            return
+        together.multi()  # type: ignore[no-untyped-call]
+        together.delete(key)
+        try:
+            await together.execute()
+        except WatchError:
+            return  # it began in this very moment
 
 
 def _group(topic: str) -> str:

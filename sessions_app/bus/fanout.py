@@ -19,14 +19,10 @@ class QueueListener:
 
     def hear(self, payload: Payload | None) -> None:
         if payload is None or self._queue.qsize() >= KEPT_FOR_A_SLOW_LISTENER:
-            self._queue = self._emptied()
+            while not self._queue.empty():
+                self._queue.get_nowait()
             payload = None
         self._queue.put_nowait(payload)
-
-    def _emptied(self) -> asyncio.Queue[Payload | None]:
-        while not self._queue.empty():
-            self._queue.get_nowait()
-        return self._queue
 
     async def next(self, timeout: float) -> Payload | None:
         try:
@@ -51,8 +47,8 @@ class Fanout:
             if not self._listeners[topic]:
                 del self._listeners[topic]
 
-    def topics(self) -> list[str]:
-        return list(self._listeners)
+    def __contains__(self, topic: str) -> bool:
+        return topic in self._listeners
 
     def hear(self, topic: str, payload: Payload | None) -> None:
         for listener in tuple(self._listeners.get(topic, ())):
@@ -60,5 +56,5 @@ class Fanout:
 
     def fell_behind(self) -> None:
         """Something may have been lost for everybody: each listener reads its rows again."""
-        for topic in self.topics():
+        for topic in tuple(self._listeners):
             self.hear(topic, None)

@@ -12,7 +12,7 @@ from sessions_app.bus.fanout import Fanout, QueueListener
 class MemoryBus:
     def __init__(self) -> None:
         self._fanouts: dict[asyncio.AbstractEventLoop, Fanout] = {}
-        self._tails: dict[str, tuple[Payload, str]] = {}
+        self._tails: dict[str, tuple[Payload, list[tails.Piece]]] = {}
 
     async def publish(self, topic: str, payload: Payload) -> None:
         self._keep_tail(topic, payload)
@@ -33,11 +33,13 @@ class MemoryBus:
         return [tails.joined(*kept)] if kept else []
 
     def _keep_tail(self, topic: str, payload: Payload) -> None:
-        if tails.is_delta(payload):
-            before = self._tails[topic][1] if payload["offset"] and topic in self._tails else ""
-            self._tails[topic] = (tails.head(payload), before + payload["delta"])
-        elif tails.ends(payload):
-            self._tails.pop(topic, None)
+        kept = self._tails.get(topic)
+        if tails.is_delta(payload) and not payload["offset"]:
+            self._tails[topic] = (payload, [])
+        elif kept and tails.is_delta(payload):
+            kept[1].append(tails.piece(payload))
+        elif kept and tails.ends(payload, kept[0]):
+            del self._tails[topic]
 
 
 bus = MemoryBus()

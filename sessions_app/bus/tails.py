@@ -1,23 +1,40 @@
-"""What a payload does to the tail of its session: a delta lengthens it, the finished block takes it away."""
+"""The tail of a session: the text of the block that is being written, kept for readers that join.
+
+It is kept as the first delta whole, and the later ones in short. What is read back stops at a piece that is
+missing, and leaves out what an older attempt still says: a reader gets a true beginning, or nothing.
+"""
+
+from collections.abc import Iterable
 
 from sessions_app.bus.base import Payload
+from sessions_app.models.event import TERMINAL, EventType
 
 LIVES = 3_600  # seconds; a tail that nobody ends any more goes away by itself
-ENDS_A_TAIL = frozenset({"text", "thinking", "session", "done", "aborted", "error", "typed_error"})
+ENDING = frozenset({EventType.TEXT, EventType.THINKING, EventType.SESSION, *TERMINAL})
+
+Piece = tuple[int, int, str]
 
 
 def is_delta(payload: Payload) -> bool:
     return "delta" in payload
 
 
-def ends(payload: Payload) -> bool:
-    return not is_delta(payload) and payload.get("type") in ENDS_A_TAIL
+def piece(delta: Payload) -> Piece:
+    return delta["after"], delta["offset"], delta["delta"]
 
 
-def head(delta: Payload) -> Payload:
-    """What all deltas of one block have in common."""
-    return {key: value for key, value in delta.items() if key not in ("delta", "offset")}
+def ends(row: Payload, delta: Payload) -> bool:
+    """Whether a row says that the block of a delta is over. One of a turn that waits says nothing about the
+    turn that runs, and the ring of an older row may come after the first delta of the next block."""
+    is_of_its_turn = row.get("type") in ENDING and row["turnId"] == delta["turnId"]
+    return is_of_its_turn and bool(row["seq"] > delta["after"])
 
 
-def joined(head_of_block: Payload, text: str) -> Payload:
-    return {**head_of_block, "offset": 0, "delta": text}
+def joined(first: Payload, pieces: Iterable[Piece]) -> Payload:
+    text = [str(first["delta"])]
+    length = len(text[0])
+    for after, offset, more in pieces:
+        if offset == length and after >= first["after"]:
+            text.append(more)
+            length += len(more)
+    return {**first, "delta": "".join(text)}

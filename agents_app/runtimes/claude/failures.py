@@ -1,5 +1,7 @@
 """What can go wrong in the CLI, as a typed error that a person can act on."""
 
+import re
+
 from claude_agent_sdk import CLINotFoundError, ResultMessage
 
 from agents_app.runtimes.base import RunFailed
@@ -15,11 +17,14 @@ BY_STATUS = {
     529: "overloaded",
 }
 LONGEST_MESSAGE = 500
+# The CLI names the address that it was given, which is the door's and of no use to a person.
+_OF_THE_DOOR = re.compile(r"[^.]*\(door\.invalid\)\.?")
 
 
 def failure_of(result: ResultMessage) -> RunFailed:
     """The failure that a result tells. The door answers 502 for a model that it cannot reach."""
-    text = (result.result or "; ".join(result.errors or ()) or result.subtype)[:LONGEST_MESSAGE]
+    said = result.result or "; ".join(result.errors or ()) or result.subtype
+    text = _OF_THE_DOOR.sub("", said).strip()[:LONGEST_MESSAGE]
     status = result.api_error_status
     if "prompt is too long" in text.lower():
         return RunFailed("context_exceeded", text)

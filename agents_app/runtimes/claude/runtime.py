@@ -6,11 +6,12 @@ import logging
 import tempfile
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from claude_agent_sdk import (
+    ClaudeAgentOptions,
     ClaudeSDKClient,
     ClaudeSDKError,
     HookContext,
@@ -25,17 +26,20 @@ from django.conf import settings
 
 from agents_app import launcher
 from agents_app.door import Door
+from agents_app.endings import to_its_end
 from agents_app.runtimes.base import RunFailed, RunRequest
 from agents_app.runtimes.claude.failures import failure_to_start
 from agents_app.runtimes.claude.options import launch_for, options_for
 from agents_app.runtimes.claude.refusals import refusals
 from agents_app.runtimes.claude.translate import Translator
 from agents_app.runtimes.events import Ended, RuntimeEvent, Used
+from agents_app.sandboxes.base import CannotConfine
 from permissions_app.gate import Gate
 from permissions_app.rules.deny_list import cli_deny_rules
 from permissions_app.rules.ladder import ToolCall
 
 log = logging.getLogger(__name__)
+logging.getLogger("claude_agent_sdk").setLevel(logging.CRITICAL)  # it raises what it logs, or we killed it
 
 STARTS_AT_ONCE = 2  # more only slow each other down: 32 at once took 10 s each, two at a time 3.6 s
 CLOSES_WITHIN = 5.0
@@ -50,24 +54,29 @@ class ClaudeRuntime:
 
     @asynccontextmanager
     async def open(self, request: RunRequest, gate: Gate) -> AsyncIterator["ClaudeRun"]:
+        request.config.mkdir(mode=0o700, parents=True, exist_ok=True)
         mark = launcher.new_mark()
         door_pass = self._door.issue()
-        request.config.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="run-", dir=_papers()) as folder:
             run = ClaudeRun(request, gate, Path(folder))
-            launch = launch_for(
-                request, papers=Path(folder), mark=mark, token=door_pass.token, door=self._door.socket
-            )
-            client = ClaudeSDKClient(run.options(launch))
+            client: ClaudeSDKClient | None = None
             try:
+                options = await asyncio.to_thread(
+                    run.options, mark=mark, token=door_pass.token, door=self._door.socket
+                )
+                client = ClaudeSDKClient(options)
                 door_pass.turn = str(request.turn_id)
                 async with self._starting:
                     await run.connect(client)
-                yield run
+                try:
+                    yield run
+                except RunFailed:  # the model's failure is in the transcript too, if the CLI may write it
+                    await _close(client)
+                    raise
                 await _close(client)
             finally:
                 door_pass.revoke()
-                await asyncio.shield(_end(client, mark))
+                await to_its_end(_end(client, mark))
 
 
 class ClaudeRun:
@@ -79,7 +88,12 @@ class ClaudeRun:
         self._last_words: deque[str] = deque(maxlen=3)
         self._calls: dict[str, ToolCall] = {}
 
-    def options(self, launch: Any) -> Any:
+    def options(self, *, mark: str, token: str, door: Path) -> ClaudeAgentOptions:
+        """It looks at many files, for keys and for what a wall shows: call it in a thread."""
+        try:
+            launch = launch_for(self._request, papers=self._papers, mark=mark, token=token, door=door)
+        except CannotConfine as error:
+            raise RunFailed("sandbox_unavailable", str(error)) from error
         options = options_for(
             self._request,
             launch=launch,
@@ -119,8 +133,10 @@ class ClaudeRun:
 
     async def interrupt(self) -> None:
         if self._client is not None:
-            with suppress(ClaudeSDKError):
+            try:
                 await self._client.interrupt()
+            except Exception:
+                log.exception("A CLI could not be interrupted; it is ended.")
 
     async def _prompt(self) -> AsyncIterator[dict[str, Any]]:
         yield {
@@ -173,11 +189,15 @@ async def _close(client: ClaudeSDKClient) -> None:
         log.warning("A CLI did not end by itself (%s) and is killed.", type(error).__name__)
 
 
-async def _end(client: ClaudeSDKClient, mark: str) -> None:
+async def _end(client: ClaudeSDKClient | None, mark: str) -> None:
+    """The certain end. What the SDK thinks of it does not change that it is one."""
     await asyncio.to_thread(launcher.end_everything, mark)
-    with suppress(ClaudeSDKError, OSError, TimeoutError):
+    try:
         async with asyncio.timeout(CLOSES_WITHIN):
-            await client.disconnect()
+            if client is not None:
+                await client.disconnect()
+    except Exception:
+        log.exception("The SDK did not let go of a CLI that has ended.")
 
 
 def _papers() -> Path:

@@ -1,0 +1,199 @@
+"""How a turn ends that does not come to its end, and what is told of it."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from django.db import DatabaseError
+from django.utils import timezone
+
+from agents_app.runtimes.base import RunRequest
+from agents_app.runtimes.scripted import Begin, Break, Fail, Say, ScriptedRuntime, Stop
+from agents_app.turns import finish, leases
+from agents_app.turns import run as running
+from agents_app.turns.run import run_session
+from agents_app.turns.worker import Holder
+from permissions_app.gate import Gate
+from sessions_app.models import Kind, Session, SessionStatus, Turn, TurnStatus
+from sessions_app.threads import in_thread
+from tests.agents_app.engine import Engine, events, has_no_gaps, last_words, pause, turn_of, types
+
+pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
+
+
+async def test_a_failure_of_the_agent_is_a_typed_error(engine: Engine) -> None:
+    engine.runtime.scripts["hi"] = [Say("One moment."), Begin("I am ab"), Fail("rate_limited", "Slow down.")]
+    written = await engine.answer("hi")
+    assert [e.payload["content"] for e in written if e.type == "text"] == ["One moment.", "I am ab"]
+    assert written[-1].type == "typed_error"
+    assert last_words(written) == {
+        "code": "rate_limited",
+        "title": "Too many requests",
+        "message": "Slow down. Wait a little and send it again.",
+        "actions": [{"key": "r", "label": "Send again", "action": "retry"}],
+        "canRetry": True,
+        "retryDelayMs": None,
+    }
+
+
+async def test_the_turn_is_failed_and_a_chat_goes_on(engine: Engine) -> None:
+    engine.runtime.scripts["hi"] = [Fail("overloaded")]
+    opened = await engine.say("hi")
+    await engine.run(opened)
+    turn, session = await turn_of(opened), await Session.objects.aget()
+    assert (turn.status, turn.error_code, session.status) == ("failed", "overloaded", SessionStatus.RUNNING)
+    assert types(await engine.answer("ho", session_id=opened.session_id))[-1] == "done"
+
+
+@pytest.mark.parametrize("kind", ["child", "scheduled"])
+async def test_a_child_or_a_scheduled_session_fails_with_its_turn(engine: Engine, kind: str) -> None:
+    parent, opened = await engine.say("hi"), await engine.say("fail")
+    made = {"parent_id": parent.session_id} if kind == "child" else {"kind": Kind.SCHEDULED}
+    await Session.objects.filter(pk=opened.session_id).aupdate(**made)
+    engine.runtime.scripts["fail"] = [Fail("overloaded")]
+    await engine.run(opened)
+    session = await Session.objects.aget(pk=opened.session_id)
+    assert session.status == SessionStatus.FAILED
+    newest = await session.events.order_by("seq").alast()
+    assert newest.payload == {"status": "failed"}
+
+
+async def test_what_nobody_foresaw_has_an_incident_and_tells_no_secret(
+    engine: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine.runtime.scripts["hi"] = [Break()]
+    written = await engine.answer("hi")
+    end = last_words(written)
+    assert written[-1].type == "error"
+    assert set(end) == {"error", "incidentId"}
+    assert end["incidentId"] in end["error"]
+    assert not [word for word in ("sk-ant", "Zero", "Traceback") if word in str(end)]
+    assert f"incident {end['incidentId']}" in caplog.text
+    assert "ZeroDivisionError" in caplog.text
+
+
+async def test_an_agent_that_stops_by_itself_has_not_answered(engine: Engine) -> None:
+    engine.runtime.scripts["hi"] = [Begin("I am ab"), Stop()]
+    written = await engine.answer("hi")
+    assert last_words(written)["code"] == "cli_crashed"
+    assert written[-2].payload["content"] == "I am ab"
+
+
+async def test_an_agent_that_is_cancelled_from_within_was_not_aborted(engine: Engine) -> None:
+    engine.runtime = Around(engine.runtime, opens=cancels)
+    assert last_words(await engine.answer("hi"))["code"] == "cli_crashed"
+
+
+async def test_an_answer_stands_although_the_runtime_does_not_close(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "CLOSES_WITHIN", 0.01)
+    never = pause(deaf=True)
+    engine.runtime = Around(engine.runtime, closes=never.go_on.wait)
+    assert last_words(await engine.answer("hi"))["response"] == "ok"
+
+
+async def test_what_fails_while_the_runtime_closes_fails_the_turn(engine: Engine) -> None:
+    engine.runtime = Around(engine.runtime, closes=breaks)
+    assert types(await engine.answer("hi"))[-1] == "error"
+
+
+@pytest.mark.parametrize("write", ["done", "failed"])
+async def test_a_turn_whose_end_cannot_be_written_is_run_again_when_its_lease_is_over(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, write: str
+) -> None:
+    engine.runtime.scripts["failed"] = [Fail("overloaded")]
+    opened, holder = await engine.say(write), Holder("w")
+    with monkeypatch.context() as broken:
+        broken.setattr(finish, write, unwritable)
+        await engine.run(opened, holder)
+    assert (await turn_of(opened)).status == TurnStatus.RUNNING
+    assert await in_thread(leases.renew)(holder) == 0
+    await Turn.objects.aupdate(leased_at=timezone.now() - leases.LEASE_ENDS * 2)
+    assert await in_thread(leases.sweep)() == 1
+    engine.runtime.scripts.clear()
+    await engine.run(opened)
+    assert last_words(await events(opened))["response"] == "ok"
+    assert await has_no_gaps(opened.session_id)
+
+
+async def test_a_row_that_cannot_be_written_ends_the_turn_visibly(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = pause()
+    engine.runtime.scripts["hi"] = [at, Say("Hello.")]
+    opened = await engine.say("hi")
+    with monkeypatch.context() as broken:
+        async with engine.paused(opened, at):
+            broken.setattr("agents_app.turns.recorder.record", unwritable)
+            at.go_on.set()
+            while engine.runtime.open_runs:
+                await next_moment()
+            broken.undo()
+    assert types(await events(opened))[-1] == "error"
+
+
+async def test_a_database_that_is_away_for_a_look_stops_nothing(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "LOOKS_FOR_ABORT_EVERY", 0.01)
+    look, looks = running.TurnRun._look, iter([DatabaseError("away"), DatabaseError("still")])
+
+    def sometimes(run: running.TurnRun) -> tuple[bool, bool]:
+        for failure in looks:
+            raise failure
+        return look(run)
+
+    monkeypatch.setattr(running.TurnRun, "_look", sometimes)
+    at = pause()
+    engine.runtime.scripts["hi"] = [at]
+    opened = await engine.say("hi")
+    async with engine.paused(opened, at):
+        await engine.abort(opened)
+    assert types(await events(opened))[-1] == "aborted"
+
+
+async def test_what_fails_for_one_session_leaves_the_worker_free_for_the_next(
+    engine: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL)
+    engine.runtime.scripts["one"] = [Break()]
+    first = await engine.say("one")
+    await engine.say("two", session_id=first.session_id)
+    await run_session(first.session_id, Holder("w"), engine.runtime)
+    assert [request.text for request in engine.runtime.requests] == ["one", "two"]
+
+
+class Around(ScriptedRuntime):
+    """The scripted runtime, with something that happens before it opens, or as it closes."""
+
+    def __init__(self, inner: ScriptedRuntime, opens: Any = None, closes: Any = None) -> None:
+        super().__init__()
+        self._inner, self._opens, self._closes = inner, opens, closes
+
+    @asynccontextmanager
+    async def open(self, request: RunRequest, gate: Gate) -> AsyncIterator[Any]:
+        if self._opens:
+            await self._opens()
+        async with self._inner.open(request, gate) as run:
+            yield run
+        if self._closes:
+            await self._closes()
+
+
+async def cancels() -> None:
+    raise running.asyncio.CancelledError
+
+
+async def breaks() -> None:
+    raise RuntimeError("it does not close")
+
+
+async def next_moment() -> None:
+    await running.asyncio.sleep(0)
+
+
+def unwritable(*_: object, **__: object) -> None:
+    raise DatabaseError("the disk is full")

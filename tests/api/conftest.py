@@ -1,0 +1,114 @@
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.contrib.auth.models import User
+from django.db.backends.utils import CursorWrapper
+from django.test import Client
+
+from agents_app import tasks
+from agents_app.runtimes.scripted import ScriptedRuntime
+from agents_app.turns.run import run_session
+from agents_app.turns.worker import Holder
+from sessions_app.access.caller import Caller
+from tests.api.web import Headers, Web
+
+Key = Callable[..., Headers]
+
+
+@pytest.fixture(autouse=True)
+def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody runs what is said, unless a test takes `worker`."""
+    monkeypatch.setattr(tasks.run_session, "apply_async", lambda args: None)
+
+
+@pytest.fixture
+async def worker(
+    scripted: ScriptedRuntime, no_broker: None, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[ScriptedRuntime]:
+    """Runs what is rung for, in the loop of the test."""
+    loop = asyncio.get_running_loop()
+    running: set[asyncio.Task[None]] = set()
+
+    def begin(session_id: UUID) -> None:
+        running.add(loop.create_task(run_session(session_id, Holder("w"), scripted)))
+
+    def ring(args: tuple[str]) -> None:
+        loop.call_soon_threadsafe(begin, UUID(args[0]))
+
+    monkeypatch.setattr(tasks.run_session, "apply_async", ring)
+    yield scripted
+    async with asyncio.timeout(15):
+        await asyncio.gather(*running)
+
+
+@pytest.fixture
+def nobody(workspace: object) -> Web:
+    return Web()
+
+
+@pytest.fixture
+def ada_calls(ada: User, key: Key) -> Web:
+    return Web(key(ada))
+
+
+@pytest.fixture
+def ben_calls(ben: User, key: Key) -> Web:
+    return Web(key(ben))
+
+
+@pytest.fixture
+def vi_calls(vi: User, key: Key) -> Web:
+    return Web(key(vi))
+
+
+@pytest.fixture
+def cy_calls(cy: User, as_cy: Caller, key: Key) -> Web:
+    return Web(key(cy))
+
+
+@pytest.fixture
+def ada_browser(ada: User, workspace: object) -> Web:
+    return _browser_of(ada)
+
+
+@pytest.fixture
+def ben_browser(ben: User, workspace: object) -> Web:
+    return _browser_of(ben)
+
+
+@pytest.fixture
+def cy_browser(cy: User, as_cy: Caller) -> Web:
+    return _browser_of(cy)
+
+
+def _browser_of(user: User) -> Web:
+    """A browser in which somebody is signed in, and whose page sends the CSRF token."""
+    client = Client()
+    client.force_login(user)
+    token = "t" * 32
+    cookie = f"sessionid={client.cookies['sessionid'].value}; csrftoken={token}"
+    return Web({"cookie": cookie, "x-csrftoken": token, "origin": "http://localhost"})
+
+
+@pytest.fixture
+def queries(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Counts what is asked of the database, in whatever thread."""
+    asked: list[str] = []
+    execute = CursorWrapper.execute
+
+    def counting(self: Any, sql: str, params: Any = None) -> Any:
+        asked.append(sql)
+        return execute(self, sql, params)
+
+    @contextmanager
+    def count() -> Any:
+        with monkeypatch.context() as patch:
+            asked.clear()
+            patch.setattr(CursorWrapper, "execute", counting)
+            yield asked
+
+    return count

@@ -1,0 +1,111 @@
+"""Cy must have no access, and nobody at all gets in: for every endpoint that there is.
+
+The list comes from the OpenAPI document and from the routes of the streams. A new endpoint fails here until it
+is named below with a body that would be good.
+"""
+
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from parachute_site.api import api
+from parachute_site.asgi import application
+from tests.api.web import Answer, Web
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+OPEN = {("GET", "/api/health"), ("GET", "/api/health/ready")}  # "open and says nothing private"
+LISTS = {("GET", "/api/chat"), ("GET", "/api/chat/active-streams")}  # where what is foreign is left out
+BODIES: dict[tuple[str, str], Any] = {
+    ("POST", "/api/chat"): {"message": "x", "sessionId": "{session_id}"},
+    ("POST", "/api/chat/stream"): {"message": "x", "sessionId": "{session_id}"},
+    ("POST", "/api/chat/{session_id}/abort"): {"turnId": "{turn_id}"},
+}
+STREAMS = {("GET", "/api/chat/{session_id}/events")}
+PRIVATE = "a word that nobody else may read"
+
+
+def operations() -> set[tuple[str, str]]:
+    paths = api.get_openapi_schema()["paths"]
+    return {(method.upper(), path) for path, found in paths.items() for method in found} | STREAMS
+
+
+CLOSED = sorted(operations() - OPEN)
+FOR_ONE = sorted(operations() - OPEN - LISTS)
+
+
+def filled(wanted: Any, known: dict[str, Any]) -> Any:
+    if isinstance(wanted, dict):
+        return {name: filled(value, known) for name, value in wanted.items()}
+    return str(wanted).format_map(known)
+
+
+async def ask(web: Web, method: str, path: str, known: dict[str, Any]) -> Answer:
+    if method != "GET":
+        return await web.post(filled(path, known), filled(BODIES[method, path], known))
+    return await web.get(filled(path, known))
+
+
+@pytest.fixture
+async def foreign(ada_calls: Web) -> dict[str, Any]:
+    """A session of Ada's, by the names that paths have for it."""
+    said = await ada_calls.say(PRIVATE)
+    return {"session_id": said["sessionId"], "turn_id": said["turnId"]}
+
+
+def test_every_route_of_the_streams_is_known_here() -> None:
+    routes = [str(route.pattern) for route in application.application_mapping["http"].routes]
+    assert [f"/{route}".replace("<uuid:session_id>", "{session_id}") for route in routes if route] == [
+        path for _, path in STREAMS
+    ]
+    assert {str(r.pattern) for r in application.application_mapping["websocket"].routes} == {
+        "ws",
+        "ws/chat/<uuid:session_id>",
+        "",
+    }  # each is tried by an outsider in test_api_socket.py
+
+
+@pytest.mark.parametrize(("method", "path"), FOR_ONE)
+async def test_cy_gets_404_and_changes_nothing(
+    method: str, path: str, foreign: dict[str, Any], cy_calls: Web, cy_browser: Web, ada_calls: Web
+) -> None:
+    before = (await ada_calls.get("/api/chat")).body
+    for cy in (cy_calls, cy_browser):
+        answer = await ask(cy, method, path, foreign)
+        assert answer.refused == (404, "not_found")
+        assert PRIVATE.encode() not in answer.body
+    assert (await ada_calls.get("/api/chat")).body == before
+
+
+@pytest.mark.parametrize(("method", "path"), FOR_ONE)
+async def test_a_foreign_id_is_answered_as_an_unknown_one(
+    method: str, path: str, foreign: dict[str, Any], cy_calls: Web
+) -> None:
+    unknown: dict[str, UUID] = {"session_id": uuid4(), "turn_id": uuid4()}
+    of_foreign, of_unknown = [await ask(cy_calls, method, path, each) for each in (foreign, unknown)]
+    assert (of_foreign.status, of_foreign.body) == (of_unknown.status, of_unknown.body)
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(LISTS))
+async def test_no_list_mentions_it(method: str, path: str, foreign: dict[str, Any], cy_calls: Web) -> None:
+    for query in ("", f"?parent={foreign['session_id']}", "?search=word&archived=any", "?workspace=default"):
+        answer = await cy_calls.get(path + query)
+        assert answer.status == 200
+        assert foreign["session_id"].encode() not in answer.body
+        assert answer.json.get("total", answer.json.get("count")) == 0
+
+
+@pytest.mark.parametrize(("method", "path"), CLOSED)
+async def test_nobody_at_all_gets_401(method: str, path: str, foreign: dict[str, Any], nobody: Web) -> None:
+    answer = await ask(nobody, method, path, foreign)
+    assert answer.refused == (401, "unauthenticated")
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(OPEN))
+async def test_what_is_open_says_nothing_private(
+    method: str, path: str, foreign: dict[str, Any], nobody: Web, vault: object
+) -> None:
+    answer = await nobody.get(path)
+    assert answer.status in (200, 503)
+    assert not any(word.encode() in answer.body for word in (PRIVATE, str(vault), "ada", "default"))

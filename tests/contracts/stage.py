@@ -1,0 +1,140 @@
+"""A runtime on a stage: a vault, a gate that remembers what it was asked, a model that follows a script."""
+
+import asyncio
+import os
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from agents_app.door import Door, Upstream
+from agents_app.runtimes.base import Run, RunRequest, Runtime
+from agents_app.runtimes.events import Delta, RuntimeEvent
+from agents_app.sandboxes import named
+from agents_app.sandboxes.base import Sandbox
+from permissions_app.gate import Gate
+from permissions_app.rules.decision import Decision, Verdict
+from permissions_app.rules.ladder import ToolCall
+from permissions_app.rules.setting import Setting, Trust
+from sessions_app import transcripts
+
+PATIENCE = 60
+KEY = "sk-ant-the-real-key"
+
+Meanwhile = Callable[[Run], Awaitable[None]]
+
+
+def sandbox_that_runs(name: str) -> Sandbox:
+    """In CI nothing is skipped: there a wall that does not run is a failure."""
+    sandbox = named(name)
+    if problem := sandbox.unavailable():
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(problem)
+    return sandbox
+
+
+class WatchedGate(Gate):
+    """The real gate, which remembers each call that it was asked about and what it said."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting, is_current=self._always, on_denied=self._deny)
+        self.asked: list[tuple[ToolCall, Decision]] = []
+        self.denied: list[ToolCall] = []
+
+    async def __call__(self, call: ToolCall, directory: Path) -> Decision:
+        decision = await super().__call__(call, directory)
+        self.asked.append((call, decision))
+        return decision
+
+    def seen(self, verdict: Verdict) -> list[str]:
+        return [call.name for call, decision in self.asked if decision.verdict is verdict]
+
+    async def _always(self) -> bool:
+        return True
+
+    async def _deny(self, call: ToolCall, decision: Decision) -> None:
+        self.denied.append(call)
+
+
+@dataclass
+class Stage:
+    runtime: Runtime
+    sandbox: Sandbox
+    vault: Path
+    home: Path
+    trust: Trust = Trust.VAULT
+    session_id: UUID = field(default_factory=uuid4)
+    requests: list[RunRequest] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.has_heard_text = asyncio.Event()
+        self.gate = WatchedGate(
+            Setting(
+                trust=self.trust,
+                behind_wall=self.sandbox.is_wall,
+                operator=self.trust is Trust.FULL,
+                vault=self.vault,
+                working_directory=self.vault,
+                home=self.home,
+                scratch=None,
+                own_config=self.config,
+                own_servers=frozenset(),
+            )
+        )
+
+    @property
+    def config(self) -> Path:
+        return transcripts.config_folder(self.session_id)
+
+    def request(self, text: str, **more: Any) -> RunRequest:
+        given: dict[str, Any] = {
+            "session_id": self.session_id,
+            "turn_id": uuid4(),
+            "message_id": uuid4(),
+            "text": text,
+            "resume": bool(self.requests),
+            "model": "sonnet",
+            "system_prompt": "",
+            "append": "",
+            "directory": self.vault,
+            "vault": self.vault,
+            "config": self.config,
+            "sandbox": self.sandbox,
+        }
+        self.requests.append(RunRequest(**(given | more)))
+        return self.requests[-1]
+
+    async def play(self, text: str, meanwhile: Meanwhile | None = None, **more: Any) -> list[RuntimeEvent]:
+        """One run to its end, and what came out of it. Each goes on where the one before ended."""
+        heard: list[RuntimeEvent] = []
+        async with asyncio.timeout(PATIENCE), self.runtime.open(self.request(text, **more), self.gate) as run:
+            hearing = asyncio.create_task(self._hear(run, heard))
+            try:
+                if meanwhile is not None:
+                    await meanwhile(run)
+                await hearing
+            finally:
+                hearing.cancel()
+        return heard
+
+    async def _hear(self, run: Run, heard: list[RuntimeEvent]) -> None:
+        async for event in run.events():
+            heard.append(event)
+            if isinstance(event, Delta):
+                self.has_heard_text.set()
+
+
+@asynccontextmanager
+async def door_to(url: str) -> AsyncIterator[Door]:
+    # Not in tmp_path: the path of a unix socket ends at 108 bytes.
+    with tempfile.TemporaryDirectory(prefix="door") as folder:
+        door = Door(Path(folder) / "door.sock", Upstream(url, ("x-api-key", KEY)))
+        await door.open()
+        try:
+            yield door
+        finally:
+            await door.close()

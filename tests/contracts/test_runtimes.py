@@ -1,0 +1,475 @@
+"""What every runtime promises, and what the real CLI promises besides, behind the real door and gate."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from agents_app.demo_model import wire
+from agents_app.demo_model.wire import Failure, Reply, Text, Thinking, say
+from agents_app.errors import AgentError
+from agents_app.runtimes.base import RunFailed
+from agents_app.runtimes.claude.runtime import ClaudeRuntime
+from agents_app.runtimes.events import (
+    Answered,
+    BlockKind,
+    Delta,
+    Ended,
+    Ready,
+    RuntimeEvent,
+    Said,
+    Used,
+    Warned,
+)
+from agents_app.runtimes.scripted import Begin, Fail, Hold, Say, ScriptedRuntime, Use
+from permissions_app.rules.decision import Verdict
+from permissions_app.rules.setting import Trust
+from sessions_app import transcripts
+from tests.contracts.stage import KEY, PATIENCE, Stage, door_to, sandbox_that_runs
+from tests.scripted_model import ScriptedModel, calls
+
+NOTE = "Quinces ripen in October."
+
+
+class Play(Protocol):
+    """One small play that each runtime is given in its own words. Its texts: see the two below."""
+
+    stage: Stage
+
+    def says(self, key: str, *parts: str) -> None: ...
+
+    def uses(self, key: str, tool: str, then: str, **given: Any) -> None: ...
+
+    def stands_in_mid_text(self, key: str) -> None: ...
+
+    def fails(self, key: str) -> None: ...
+
+
+class ScriptedPlay:
+    def __init__(self, stage: Stage, runtime: ScriptedRuntime) -> None:
+        self.stage, self.scripts = stage, runtime.scripts
+
+    def says(self, key: str, *parts: str) -> None:
+        self.scripts[key] = [Say("Hm.", BlockKind.THINKING), *(Say(part) for part in parts)]
+
+    def uses(self, key: str, tool: str, then: str, **given: Any) -> None:
+        def does() -> str:
+            if tool == "Write":
+                Path(given["file_path"]).write_text(given["content"])
+            return "1 file" if tool == "Write" else Path(given["file_path"]).read_text()
+
+        self.scripts[key] = [Use(tool, given, does), Say(then)]
+
+    def stands_in_mid_text(self, key: str) -> None:
+        self.scripts[key] = [Begin("Half a "), Hold(asyncio.Event(), asyncio.Event())]
+
+    def fails(self, key: str) -> None:
+        self.scripts[key] = [Fail("context_exceeded")]
+
+
+class ClaudePlay:
+    def __init__(self, stage: Stage, model: ScriptedModel) -> None:
+        self.stage, self.model = stage, model
+
+    def says(self, key: str, *parts: str) -> None:
+        self.model.script(key, [Reply((Thinking("Hm."), *(Text(part) for part in parts)))])
+
+    def uses(self, key: str, tool: str, then: str, **given: Any) -> None:
+        self.model.script(key, [calls(tool, **given), say(then)])
+
+    def stands_in_mid_text(self, key: str) -> None:
+        self.model.script(key, [say("Half a ", self.model.hold(), "sentence.")])
+
+    def fails(self, key: str) -> None:
+        too_long = Failure(400, "invalid_request_error", "prompt is too long: 9 tokens > 1 maximum")
+        self.model.script(key, [too_long])
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    with ScriptedModel() as model:
+        yield model
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault/Note.md").write_text(NOTE)
+    return tmp_path / "vault"
+
+
+@pytest.fixture
+async def stack() -> AsyncIterator[AsyncExitStack]:
+    async with AsyncExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture
+def home(settings: Any) -> Path:
+    settings.PARACHUTE_AGENT_ENVIRONMENT |= {"CLAUDE_CODE_MAX_RETRIES": "1"}
+    return Path(settings.PARACHUTE_HOME)
+
+
+@pytest.fixture
+async def claude(stack: AsyncExitStack, model: ScriptedModel) -> ClaudeRuntime:
+    return ClaudeRuntime(await stack.enter_async_context(door_to(model.url)))
+
+
+@pytest.fixture(params=["none", "bubblewrap"])
+def stage(request: pytest.FixtureRequest, claude: ClaudeRuntime, vault: Path, home: Path) -> Stage:
+    """The real CLI, where commands run: behind a wall, or without one for an operator."""
+    sandbox = sandbox_that_runs(request.param)
+    return Stage(claude, sandbox, vault, home, Trust.VAULT if sandbox.is_wall else Trust.FULL)
+
+
+@pytest.fixture
+def hostless(claude: ClaudeRuntime, vault: Path, home: Path) -> Stage:
+    """The real CLI, where it does not matter behind what."""
+    return Stage(claude, sandbox_that_runs("none"), vault, home, Trust.FULL)
+
+
+@pytest.fixture(params=["scripted", "claude, no wall", "claude behind bubblewrap"])
+def play(
+    request: pytest.FixtureRequest, claude: ClaudeRuntime, model: ScriptedModel, vault: Path, home: Path
+) -> Play:
+    sandbox = sandbox_that_runs("bubblewrap" if "bubblewrap" in request.param else "none")
+    if request.param == "scripted":
+        runtime = ScriptedRuntime()
+        return ScriptedPlay(Stage(runtime, sandbox, vault, home), runtime)
+    return ClaudePlay(Stage(claude, sandbox, vault, home), model)
+
+
+def of(kind: type, heard: list[RuntimeEvent]) -> list[Any]:
+    return [event for event in heard if isinstance(event, kind)]
+
+
+# What every runtime promises.
+
+
+async def test_it_is_ready_first_ends_once_and_last_and_its_deltas_join_to_their_blocks(play: Play) -> None:
+    text = "  They ripen\n\nin *October*: 🍐.  \n"
+    play.says("ripe", text, "And pears, too.")
+    heard = await play.stage.play("when are they ripe?")
+    assert isinstance(heard[0], Ready)
+    assert [type(event) for event in (*of(Ready, heard), *of(Ended, heard), heard[-1])] == [
+        Ready,
+        Ended,
+        Ended,
+    ]
+    assert blocks(heard) == [
+        (BlockKind.THINKING, "Hm."),
+        (BlockKind.TEXT, text),
+        (BlockKind.TEXT, "And pears, too."),
+    ]
+    assert [(said.kind, said.content) for said in of(Said, heard)] == blocks(heard)
+    assert (heard[-1].interrupted, heard[-1].response) == (False, "And pears, too.")
+
+
+async def test_an_allowed_tool_runs_after_the_gate_and_a_denied_one_never(play: Play) -> None:
+    inside, outside = play.stage.vault / "New.md", play.stage.vault.parent / "Out.md"
+    play.uses("inside", "Write", "Written.", file_path=str(inside), content="new")
+    play.uses("outside", "Write", "I may not.", file_path=str(outside), content="new")
+    allowed, denied = [await play.stage.play(text) for text in ("write inside", "write outside")]
+    assert (inside.exists(), outside.exists()) == (True, False)
+    assert [answer.is_error for answer in of(Answered, allowed + denied)] == [False, True]
+    assert [used.id for used in of(Used, allowed + denied)] == [call.id for call, _ in play.stage.gate.asked]
+    assert [call.name for call in play.stage.gate.denied] == ["Write"]
+    assert (allowed[-1].response, denied[-1].response) == ("Written.", "I may not.")
+
+
+async def test_the_reason_of_a_denial_is_the_tools_answer(play: Play) -> None:
+    play.uses("secret", "Read", "I may not.", file_path="/etc/hostname")
+    (answer,) = of(Answered, await play.stage.play("the secret"))
+    assert "outside the vault" in answer.content
+
+
+async def test_interrupted_in_mid_text_it_ends_soon_and_says_so(play: Play) -> None:
+    play.stands_in_mid_text("story")
+
+    async def interrupt(run: Any) -> None:
+        await play.stage.has_heard_text.wait()
+        await run.interrupt()
+
+    heard = await play.stage.play("a story", interrupt)
+    assert heard[-1].interrupted
+    assert blocks(heard) == [(BlockKind.TEXT, "Half a ")]
+
+
+async def test_what_fails_raises_with_a_code(play: Play) -> None:
+    play.fails("too long")
+    with pytest.raises(RunFailed) as failure:
+        await play.stage.play("this is too long")
+    assert failure.value.code == "context_exceeded"
+
+
+async def test_the_message_is_in_the_transcript_under_its_id_and_the_session_goes_on(play: Play) -> None:
+    play.says("first", "One.")
+    play.says("second", "Two.")
+    for text in ("the first", "the second"):
+        await play.stage.play(text)
+    transcript = transcripts.raw(play.stage.session_id) or b""
+    assert [transcripts.holds(transcript, request.message_id) for request in play.stage.requests] == [
+        True,
+        True,
+    ]
+    said = [str(entry["message"]["content"]) for entry in transcripts.entries(transcript)]
+    places = [
+        next(i for i, text in enumerate(said) if word in text) for word in ("the first", "One.", "the second")
+    ]
+    assert places == sorted(places)
+
+
+def blocks(heard: list[RuntimeEvent]) -> list[tuple[BlockKind, str]]:
+    """The live text, as the deltas make it."""
+    found: list[tuple[BlockKind, str]] = []
+    for delta in of(Delta, heard):
+        if delta.starts:
+            found.append((delta.kind, ""))
+        assert found[-1][0] is delta.kind
+        found[-1] = (delta.kind, found[-1][1] + delta.text)
+    return found
+
+
+# What the real CLI promises besides.
+
+
+class TestTools:
+    async def test_interrupted_in_mid_tool_it_ends_soon(self, stage: Stage, model: ScriptedModel) -> None:
+        model.script("wait", [calls("Bash", command="touch started; sleep 600; touch ended")])
+
+        async def interrupt(run: Any) -> None:
+            await appears(stage.vault / "started")
+            await run.interrupt()
+
+        heard = await stage.play("wait", interrupt)
+        assert heard[-1].interrupted
+        assert not (stage.vault / "ended").exists()
+
+    async def test_a_sub_agents_tools_meet_the_gate_too(self, stage: Stage, model: ScriptedModel) -> None:
+        task = {"description": "look", "prompt": "subtask: look around", "subagent_type": "general-purpose"}
+        model.script("delegate", [calls("Task", **task), say("It may not.")])
+        model.script(
+            "subtask", [calls("Write", file_path=str(stage.vault / ".env"), content="x"), say("No.")]
+        )
+        heard = await stage.play("delegate it")
+        print(stage.gate.asked, of(Used, heard))
+        delegated, inner = of(Used, heard)
+        assert (inner.name, inner.parent_id) == ("Write", delegated.id)
+        assert stage.gate.asked[-1][0].id == inner.id
+        assert stage.gate.seen(Verdict.DENY) == ["Write"]
+        assert not (stage.vault / ".env").exists()
+        assert [said.content for said in of(Said, heard)] == ["It may not."]
+
+    async def test_what_the_cli_refuses_itself_is_told_to_the_gate(
+        self, hostless: Stage, model: ScriptedModel
+    ) -> None:
+        (hostless.vault / ".env").write_text("KEY=never-to-be-seen")
+        model.script("env", [calls("Read", file_path=str(hostless.vault / ".env")), say("I may not.")])
+        (answer,) = of(Answered, await hostless.play("env"))
+        assert (answer.is_error, "never-to-be-seen" in answer.content) == (True, False)
+        assert [call.name for call in hostless.gate.denied] == ["Read"]
+
+    async def test_a_search_does_not_find_what_is_secret(self, stage: Stage, model: ScriptedModel) -> None:
+        (stage.vault / ".env").write_text("KEY=quinces-never-to-be-seen")
+        model.script("search", [calls("Grep", pattern="uinces", output_mode="content"), say("Found.")])
+        (answer,) = of(Answered, await stage.play("search"))
+        assert NOTE in answer.content
+        assert "never-to-be-seen" not in answer.content
+
+
+class TestFailures:
+    @pytest.mark.parametrize(
+        ("failure", "code"),
+        [
+            (wire.WRONG_KEY, "invalid_api_key"),
+            (wire.rate_limited(0), "rate_limited"),
+            (wire.OVERLOADED, "overloaded"),
+            (Failure(402, "billing_error", "pay"), "billing_error"),
+            (Failure(404, "not_found_error", "model: sonnet"), "model_not_allowed"),
+            (Failure(500), "unknown_error"),
+        ],
+        ids=lambda value: str(getattr(value, "status", value)),
+    )
+    async def test_each_of_the_models_has_its_code(
+        self, hostless: Stage, model: ScriptedModel, failure: Failure, code: str
+    ) -> None:
+        model.script("hi", [failure])
+        with pytest.raises(RunFailed) as raised:
+            await hostless.play("hi")
+        assert raised.value.code == code
+        assert not [word for word in ("door.invalid", KEY, "Traceback") if word in raised.value.message]
+
+    async def test_a_retry_is_told(self, hostless: Stage, model: ScriptedModel) -> None:
+        failures = iter([wire.rate_limited(0)])
+        model.script("hi", [lambda asked: next(failures, say("At last."))])
+        heard = await hostless.play("hi")
+        assert [warned.code for warned in of(Warned, heard)] == ["api_retry"]
+        assert heard[-1].response == "At last."
+
+    async def test_a_model_that_cannot_be_reached_is_the_network(self, hostless: Stage) -> None:
+        async with door_to("http://127.0.0.1:1") as door:
+            hostless.runtime = ClaudeRuntime(door)
+            with pytest.raises(RunFailed) as raised:
+                await hostless.play("hi")
+        assert raised.value.code == "network_error"
+
+    async def test_an_answer_that_breaks_off_is_asked_for_again(
+        self, hostless: Stage, model: ScriptedModel
+    ) -> None:
+        answers = iter([say("Half a ", wire.Cut(), "x"), say("Half a ", wire.GARBAGE, "y"), say("Whole.")])
+        model.script("hi", [lambda asked: next(answers, say("Whole."))])
+        heard = await hostless.play("hi")
+        assert of(Said, heard)[-1].content == heard[-1].response
+
+    async def test_a_cli_that_is_killed_is_a_crash(self, hostless: Stage, model: ScriptedModel) -> None:
+        at = model.hold()
+        model.script("hi", [say("Half a ", at)])
+
+        async def kill(run: Any) -> None:
+            await asyncio.to_thread(at.reached.wait, PATIENCE)
+            for pid in processes_of(hostless):
+                os.kill(pid, signal.SIGKILL)
+
+        with pytest.raises(RunFailed) as raised:
+            await hostless.play("hi", kill)
+        assert raised.value.code == "cli_crashed"
+
+    async def test_a_place_that_cannot_be_walled_is_said(self, claude: ClaudeRuntime, home: Path) -> None:
+        stage = Stage(claude, sandbox_that_runs("bubblewrap"), Path("/usr"), home)
+        with pytest.raises(AgentError) as raised:
+            await stage.play("hi")
+        assert raised.value.code == "sandbox_unavailable"
+
+
+class TestPrompts:
+    async def test_they_reach_the_model_and_never_a_command_line(
+        self, stage: Stage, model: ScriptedModel
+    ) -> None:
+        seen: list[str] = []
+        model.script("hi", [lambda asked: seen.extend(command_lines(stage)) or say("ok")])
+        append = "The garden is large. " * 15_000 + "The append ends here."
+        await stage.play("hi there", append=append)
+        assert len(append) > 300_000
+        system = model.asked("hi there")[-1].system
+        assert "The append ends here." in system
+        assert "Claude" in system
+        assert seen
+        assert not [line for line in seen if "garden" in line]
+
+    async def test_an_own_system_prompt_takes_the_place_of_the_preset(
+        self, hostless: Stage, model: ScriptedModel
+    ) -> None:
+        await hostless.play("hello pear", system_prompt="You are a pear.")
+        system = model.asked("hello pear")[-1].system
+        assert "You are a pear." in system
+        assert "software engineering" not in system
+
+    async def test_a_changed_prompt_counts_in_a_session_that_goes_on(
+        self, hostless: Stage, model: ScriptedModel
+    ) -> None:
+        for number, text in enumerate(("hello one", "hello two")):
+            await hostless.play(text, append=f"This is version {number}.")
+        system = model.asked("hello two")[-1].system
+        assert ("version 1" in system, "version 0" in system) == (True, False)
+
+    async def test_an_at_path_stays_text(self, hostless: Stage, model: ScriptedModel) -> None:
+        await hostless.play("what is in @Note.md and @/etc/hostname?")
+        (asked,) = model.asked("@Note.md")
+        assert NOTE not in str(asked.body)
+
+
+class TestWhatIsLeft:
+    # One that has its session, its parent and its environment no more is found behind a wall only.
+    LEAVES = "setsid sleep 4321 & (setsid sleep 4321 &) ; touch started; echo ok"
+
+    @pytest.mark.parametrize("how", ["to its end", "by an exception", "cancelled", "cancelled twice"])
+    async def test_nothing_is_left_however_it_is_left(
+        self, stage: Stage, model: ScriptedModel, how: str
+    ) -> None:
+        at = model.hold()
+        model.script("leave", [calls("Bash", command=self.LEAVES), say("Half a ", at, "sentence.")])
+        running = asyncio.create_task(stage.play("leave", self.then(how, at)))
+        await asyncio.to_thread(at.reached.wait, PATIENCE)
+        assert len([line for line in command_lines(stage) if line.startswith("sleep")]) == 2
+        if how.startswith("cancelled"):
+            running.cancel()
+        if how == "cancelled twice":
+            await asyncio.sleep(0)
+            running.cancel()
+        else:
+            at.release()
+        await asyncio.wait({running})
+        assert processes_of(stage) == []
+        assert (running.cancelled(), list(papers_of(stage))) == (how.startswith("cancelled"), [])
+        assert stage.runtime._door._issued == {}  # type: ignore[attr-defined]
+
+    @staticmethod
+    def then(how: str, at: Any) -> Any:
+        async def raises(run: Any) -> None:
+            await asyncio.to_thread(at.reached.wait, PATIENCE)
+            if how == "by an exception":
+                raise ZeroDivisionError
+
+        return raises
+
+
+class TestTheEnvironment:
+    async def test_it_holds_a_token_of_the_door_and_nothing_of_the_worker(
+        self, stage: Stage, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("DATABASE_URL", "postgres://secret")
+        monkeypatch.setenv("SECRET_KEY", "secret")
+        monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+        model.script("env", [calls("Bash", command="env; tr '\\0' '\\n' < /proc/$PPID/environ"), say("ok")])
+        (answer,) = of(Answered, await stage.play("env"))
+        names = {line.partition("=")[0] for line in answer.content.splitlines() if "=" in line}
+        assert not names & {
+            "DATABASE_URL",
+            "SECRET_KEY",
+            "VAULT_PATH",
+            "PARACHUTE_HOME",
+            "PYTEST_CURRENT_TEST",
+        }
+        assert KEY not in answer.content
+        assert "secret" not in answer.content
+        asked = model.asked("env")[-1]
+        assert asked.headers["x-api-key"] == KEY
+
+
+async def appears(path: Path) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not path.exists():
+            await asyncio.sleep(0.01)
+
+
+def processes_of(stage: Stage) -> list[int]:
+    """Every process that runs for this stage: its CLI, and what stands in its vault."""
+    return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if belongs(pid, stage)]
+
+
+def belongs(pid: int, stage: Stage) -> bool:
+    try:
+        cwd = Path(f"/proc/{pid}/cwd").readlink()
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return cwd.is_relative_to(stage.vault) and state not in "ZX"
+
+
+def command_lines(stage: Stage) -> list[str]:
+    lines = []
+    for pid in processes_of(stage):
+        try:
+            lines.append(Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " "))
+        except OSError:
+            continue
+    return lines
+
+
+def papers_of(stage: Stage) -> list[Path]:
+    return list((stage.home / "papers").iterdir())

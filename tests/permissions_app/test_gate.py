@@ -1,0 +1,147 @@
+"""The gate answers, always, and on any doubt it says no."""
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from permissions_app import gate as gates
+from permissions_app.gate import Gate
+from permissions_app.rules.decision import Decision, Verdict
+from permissions_app.rules.ladder import ToolCall
+from permissions_app.rules.setting import Setting, Trust
+
+READ = ToolCall("t1", "Read", {"file_path": "Welcome.md"})
+SECRET = ToolCall("t2", "Read", {"file_path": ".env"})
+QUESTION = ToolCall("t3", "AskUserQuestion", {"questions": []})
+
+
+@pytest.fixture
+def setting(tmp_path: Path) -> Setting:
+    (tmp_path / "vault/Garden").mkdir(parents=True)
+    return Setting(
+        trust=Trust.VAULT,
+        behind_wall=True,
+        operator=False,
+        vault=tmp_path / "vault",
+        working_directory=tmp_path / "vault",
+        home=tmp_path / "home",
+        scratch=None,
+        own_config=None,
+        own_servers=frozenset(),
+    )
+
+
+class Turn:
+    """What the gate asks of a turn, and what it tells it."""
+
+    def __init__(self) -> None:
+        self.is_held: bool | Exception = True
+        self.refusals: list[tuple[str, str]] = []
+
+    async def is_current(self) -> bool:
+        if isinstance(self.is_held, Exception):
+            raise self.is_held
+        return self.is_held
+
+    async def on_denied(self, call: ToolCall, decision: Decision) -> None:
+        self.refusals.append((call.id, decision.rule))
+
+
+@pytest.fixture
+def turn() -> Turn:
+    return Turn()
+
+
+@pytest.fixture
+def gate(setting: Setting, turn: Turn) -> Gate:
+    return Gate(setting, is_current=turn.is_current, on_denied=turn.on_denied)
+
+
+async def test_what_is_allowed_is_let_through_with_this_very_input(gate: Gate, setting: Setting) -> None:
+    assert (await gate(READ, setting.vault)).verdict is Verdict.ALLOW
+    assert gate.allowed_this(READ)
+    assert not gate.allowed_this(replace(READ, input={"file_path": "Other.md"}))
+    assert not gate.allowed_this(replace(READ, id="t9"))
+    assert not gate.allowed_this(replace(READ, name="Write"))
+
+
+async def test_what_is_denied_is_told_once(gate: Gate, setting: Setting, turn: Turn) -> None:
+    assert (await gate(SECRET, setting.vault)).verdict is Verdict.DENY
+    await gate.refused_elsewhere(SECRET, "deny_list", "The CLI says so too.")
+    assert turn.refusals == [("t2", "deny_list")]
+    assert not gate.allowed_this(SECRET)
+
+
+async def test_a_refusal_by_the_cli_alone_is_told_too(gate: Gate, turn: Turn) -> None:
+    decision = await gate.refused_elsewhere(SECRET, "deny_list", "The CLI says so.")
+    assert (decision.verdict, turn.refusals) == (Verdict.DENY, [("t2", "deny_list")])
+
+
+async def test_where_nobody_can_be_asked_it_is_denied(gate: Gate, setting: Setting, turn: Turn) -> None:
+    decision = await gate(QUESTION, setting.vault)
+    assert decision.verdict is Verdict.DENY
+    assert "Nobody can be asked here yet" in decision.reason
+    assert turn.refusals == [("t3", "question")]
+
+
+async def test_a_path_is_read_from_where_the_agent_stands(gate: Gate, setting: Setting) -> None:
+    up = ToolCall("t4", "Read", {"file_path": "../Welcome.md"})
+    assert (await gate(up, setting.vault / "Garden")).verdict is Verdict.ALLOW
+    assert (await gate(up, setting.vault)).verdict is Verdict.DENY
+
+
+async def test_a_worker_that_lost_its_turn_lets_nothing_run(gate: Gate, setting: Setting, turn: Turn) -> None:
+    turn.is_held = False
+    decision = await gate(READ, setting.vault)
+    assert (decision.verdict, decision.rule) == (Verdict.DENY, "turn_lost")
+    assert not gate.allowed_this(READ)
+
+
+class TestItFailsClosed:
+    async def test_where_the_turn_cannot_be_looked_at(
+        self, gate: Gate, setting: Setting, turn: Turn, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        turn.is_held = ConnectionError("sk-ant-secret")
+        decision = await gate(READ, setting.vault)
+        assert (decision.verdict, decision.rule) == (Verdict.DENY, "gate_failed")
+        assert "sk-ant" not in decision.reason
+
+    async def test_where_a_rule_raises(
+        self, gate: Gate, setting: Setting, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        def raises(*_: object) -> Decision:
+            raise RecursionError
+
+        monkeypatch.setattr(gates, "decide", raises)
+        assert (await gate(READ, setting.vault)).verdict is Verdict.DENY
+
+    async def test_where_a_refusal_cannot_be_written(
+        self, setting: Setting, turn: Turn, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async def fails(*_: object) -> None:
+            raise ConnectionError
+
+        gate = Gate(setting, is_current=turn.is_current, on_denied=fails)
+        assert (await gate(SECRET, setting.vault)).verdict is Verdict.DENY
+
+    async def test_where_a_file_makes_it_wait(
+        self, gate: Gate, setting: Setting, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """A disk that hangs. The loop, and with it every other turn, goes on meanwhile."""
+        asked, answers = threading.Event(), threading.Event()
+
+        def hangs(*_: Any) -> Decision:
+            asked.set()
+            answers.wait(20)
+            return Decision(Verdict.ALLOW, "late", "too late")
+
+        monkeypatch.setattr(gates, "decide", hangs)
+        monkeypatch.setattr(gates, "ANSWERS_WITHIN", 0.05)
+        decision = await gate(READ, setting.vault)
+        answers.set()
+        assert asked.is_set()
+        assert (decision.verdict, decision.rule) == (Verdict.DENY, "gate_failed")
+        assert not gate.allowed_this(READ)

@@ -1,0 +1,162 @@
+"""The server's own file access: no link is followed, nothing hangs, a file is old or new and nothing between."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from sessions_app import folders
+from sessions_app.folders import Folder
+
+
+@pytest.fixture
+def inside(tmp_path: Path) -> Path:
+    (tmp_path / "inside" / "below").mkdir(parents=True)
+    (tmp_path / "inside" / "note.md").write_text("ours")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret").write_text("secret")
+    return tmp_path / "inside"
+
+
+def open_handles() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_a_file_is_read(inside: Path) -> None:
+    with Folder.at(inside) as folder:
+        assert folder.read("note.md") == b"ours"
+
+
+def test_names_are_listed_in_order(inside: Path) -> None:
+    with Folder.at(inside) as folder:
+        assert folder.names() == ["below", "note.md"]
+
+
+def test_a_link_is_not_read(inside: Path) -> None:
+    (inside / "link").symlink_to(inside.parent / "outside" / "secret")
+    with Folder.at(inside) as folder, pytest.raises(OSError):
+        folder.read("link")
+
+
+def test_a_link_is_not_entered(inside: Path) -> None:
+    (inside / "link").symlink_to(inside.parent / "outside")
+    with Folder.at(inside) as folder, pytest.raises(OSError), folder.below("link"):
+        pass
+
+
+@pytest.mark.parametrize("make", [False, True])
+def test_a_link_in_the_middle_is_not_passed(inside: Path, make: bool) -> None:
+    (inside / "below" / "link").symlink_to(inside.parent / "outside")
+    with Folder.at(inside) as folder, pytest.raises(OSError), folder.below("below", "link", "x", make=make):
+        pass
+    assert os.listdir(inside.parent / "outside") == ["secret"]
+
+
+def test_a_dangling_link_makes_no_folder(inside: Path) -> None:
+    (inside / "link").symlink_to(inside.parent / "new")
+    with Folder.at(inside) as folder, pytest.raises(OSError), folder.below("link", make=True):
+        pass
+    assert not (inside.parent / "new").exists()
+
+
+def test_a_folder_that_is_swapped_for_a_link_stays_the_one_that_was_opened(inside: Path) -> None:
+    with Folder.at(inside) as folder, folder.below("below") as below:
+        (inside / "below").rename(inside / "moved")
+        (inside / "below").symlink_to(inside.parent / "outside")
+        with pytest.raises(FileNotFoundError):
+            below.read("secret")
+        below.write("new.md", b"ours")
+    assert (inside / "moved" / "new.md").read_bytes() == b"ours"
+    assert os.listdir(inside.parent / "outside") == ["secret"]
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../outside/secret", "/etc/passwd", "below/x"])
+def test_only_single_names_are_taken(inside: Path, name: str) -> None:
+    with Folder.at(inside) as folder:
+        for use in (folder.read, lambda it: folder.write(it, b""), lambda it: folder.below(it).__enter__()):
+            with pytest.raises(FileNotFoundError):
+                use(name)
+
+
+def test_a_fifo_does_not_hang(inside: Path) -> None:
+    os.mkfifo(inside / "fifo")
+    with Folder.at(inside) as folder, pytest.raises(FileNotFoundError):
+        folder.read("fifo")
+
+
+def test_what_is_no_file_is_not_read(inside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(inside)  # the path of a socket must be short
+    with socket.socket(socket.AF_UNIX) as own, Folder.at(inside) as folder:
+        own.bind("socket")
+        for name in ("socket", "below", "missing"):
+            with pytest.raises(OSError):
+                folder.read(name)
+
+
+def test_a_file_that_would_fill_the_memory_is_not_read(inside: Path) -> None:
+    with (inside / "huge").open("wb") as file:
+        file.truncate(folders.LARGEST_FILE + 1)  # it takes no room on the disk
+    with Folder.at(inside) as folder, pytest.raises(OSError):
+        folder.read("huge")
+
+
+def test_refusals_leave_no_handle_open(inside: Path) -> None:
+    os.mkfifo(inside / "fifo")
+    (inside / "link").symlink_to("below")
+    before = open_handles()
+    for _ in range(10):
+        with Folder.at(inside) as folder:
+            for name in ("fifo", "below", "link", "missing"):
+                with pytest.raises(OSError):
+                    folder.read(name)
+            with pytest.raises(OSError), folder.below("below", "missing"):
+                pass
+    assert open_handles() == before
+
+
+def test_a_file_is_replaced_as_a_whole(inside: Path) -> None:
+    with Folder.at(inside) as folder, (inside / "note.md").open() as reader:
+        folder.write("note.md", b"new")
+        assert reader.read() == "ours"
+        assert folder.read("note.md") == b"new"
+        assert folder.names() == ["below", "note.md"]
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(
+    inside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("no")
+
+    monkeypatch.setattr(os, "rename", fail)
+    with Folder.at(inside) as folder:
+        with pytest.raises(OSError, match="no"):
+            folder.write("note.md", b"new")
+        assert folder.read("note.md") == b"ours"
+        assert folder.names() == ["below", "note.md"]
+
+
+def test_a_write_replaces_a_link_and_not_what_it_points_at(inside: Path) -> None:
+    secret = inside.parent / "outside" / "secret"
+    (inside / "link").symlink_to(secret)
+    os.link(secret, inside / "hard")
+    with Folder.at(inside) as folder:
+        folder.write("link", b"ours")
+        folder.write("hard", b"ours")
+    assert secret.read_text() == "secret"
+    assert not (inside / "link").is_symlink()
+
+
+def test_a_folder_in_the_place_of_a_file_is_left(inside: Path) -> None:
+    with Folder.at(inside) as folder:
+        with pytest.raises(OSError):
+            folder.write("below", b"x")
+        assert folder.names() == ["below", "note.md"]
+
+
+def test_folders_are_made_on_the_way(inside: Path) -> None:
+    for _ in range(2):
+        with Folder.at(inside) as folder, folder.below("a", "b", make=True) as deep:
+            deep.write("c", b"x")
+    assert (inside / "a" / "b" / "c").read_bytes() == b"x"

@@ -1,0 +1,221 @@
+"""The messages of turns that are over: from the transcript where they are done, from rows where they are not."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sessions_app import history
+from sessions_app.models import EventType, Message, Session, SessionEvent, Speaker, Turn, TurnStatus
+from tests.sessions_app.transcripts_written import answered, as_jsonl, prompt, put, said, text, uses
+
+pytestmark = [pytest.mark.database, pytest.mark.django_db]
+
+Ask = Callable[..., Message]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, settings: Any) -> None:
+    settings.PARACHUTE_HOME = tmp_path / "home"
+
+
+@pytest.fixture
+def ask(session: Session, turn: Callable[..., Turn]) -> Ask:
+    """A message and its turn."""
+
+    def make(content: str, status: TurnStatus = TurnStatus.DONE, **more: Any) -> Message:
+        made: Message = Message.objects.create(session=session, turn=turn(status), content=content, **more)
+        return made
+
+    return make
+
+
+def rows(message: Message, *events: tuple[EventType, dict[str, Any]]) -> None:
+    start = SessionEvent.objects.filter(session=message.session).count() + 1
+    said = (EventType.USER_MESSAGE, {"content": message.content})
+    for seq, (kind, payload) in enumerate((said, *events), start):
+        SessionEvent.objects.create(
+            session=message.session, turn=message.turn, seq=seq, type=kind, payload=payload
+        )
+
+
+def conversation(session: Session) -> list[tuple[str, str]]:
+    """Role, and what each block says."""
+
+    def words(block: dict[str, Any]) -> str:
+        return str(block.get("text") or block.get("thinking") or block.get("id") or block.get("content"))
+
+    return [(said["role"], "+".join(map(words, said["content"]))) for said in history.messages(session)]
+
+
+def test_a_turn_that_is_done_is_read_from_the_transcript(session: Session, ask: Ask) -> None:
+    message = ask("When?")
+    put(session.pk, as_jsonl(prompt(message.pk, "with context"), said(text("In October."), of="m1")))
+    assert conversation(session) == [("user", "When?"), ("assistant", "In October.")]
+    first, second = history.messages(session)
+    assert (first["id"], first["turnId"], first["source"]) == (str(message.pk), str(message.turn_id), "user")
+    assert (second["turnId"], second["timestamp"]) == (str(message.turn_id), "2026-11-18T10:33:27.863Z")
+
+
+def test_blocks_of_one_assistant_message_are_one_message(session: Session, ask: Ask) -> None:
+    thought = {"type": "thinking", "thinking": "Hm."}
+    put(
+        session.pk,
+        as_jsonl(
+            prompt(ask("When?").pk, "When?"),
+            said(thought, of="m1"),
+            said(text("Let me look."), of="m1"),
+            said(uses("t1"), of="m1"),
+            answered("t1", "none"),
+            said(text("In October."), of="m2"),
+        ),
+    )
+    assert conversation(session) == [
+        ("user", "When?"),
+        ("assistant", "Hm.+Let me look.+t1"),
+        ("user", "none"),
+        ("assistant", "In October."),
+    ]
+
+
+def test_an_answer_between_two_tools_of_one_message_does_not_split_it(session: Session, ask: Ask) -> None:
+    put(
+        session.pk,
+        as_jsonl(
+            prompt(ask("When?").pk, "When?"),
+            said(uses("t1"), of="m1"),
+            answered("t1", "one"),
+            said(uses("t2"), of="m1"),
+            answered("t2", "two"),
+        ),
+    )
+    assert conversation(session)[1:] == [("assistant", "t1+t2"), ("user", "one"), ("user", "two")]
+
+
+def test_assistant_messages_without_an_id_are_not_joined(session: Session, ask: Ask) -> None:
+    put(session.pk, as_jsonl(prompt(ask("When?").pk, ""), said(text("One.")), said(text("Two."))))
+    assert conversation(session)[1:] == [("assistant", "One."), ("assistant", "Two.")]
+
+
+@pytest.mark.parametrize("status", [TurnStatus.ABORTED, TurnStatus.FAILED])
+def test_a_turn_that_was_cut_off_is_read_from_its_rows(
+    session: Session, ask: Ask, status: TurnStatus
+) -> None:
+    message = ask("When?", status)
+    put(
+        session.pk,
+        as_jsonl(
+            prompt(message.pk, "When?"),
+            said(text("half")),
+            {**prompt("x", "[Request interrupted by user]"), "promptSource": None},
+        ),
+    )
+    rows(
+        message,
+        (EventType.MODEL, {"model": "m"}),
+        (EventType.THINKING, {"block": 0, "content": "Hm."}),
+        (EventType.TEXT, {"block": 1, "content": "In Oct"}),
+        (EventType.TOOL_USE, {"tool": {"id": "t1", "name": "Read", "input": {}}, "parentToolUseId": None}),
+        (EventType.TOOL_RESULT, {"toolUseId": "t1", "content": "none", "isError": False}),
+        (EventType.ABORTED, {"partialResponse": "In Oct"}),
+    )
+    assert conversation(session) == [
+        ("user", "When?"),
+        ("assistant", "Hm."),
+        ("assistant", "In Oct"),
+        ("assistant", "t1"),
+        ("user", "none"),
+    ]
+
+
+def test_a_done_turn_that_left_no_transcript_is_read_from_its_rows(session: Session, ask: Ask) -> None:
+    rows(ask("When?"), (EventType.TEXT, {"block": 0, "content": "In October."}))
+    assert conversation(session) == [("user", "When?"), ("assistant", "In October.")]
+
+
+@pytest.mark.parametrize("status", [TurnStatus.QUEUED, TurnStatus.RUNNING, TurnStatus.WAITING])
+def test_a_turn_in_flight_is_not_there(session: Session, ask: Ask, status: TurnStatus) -> None:
+    done, flying = ask("When?"), ask("And the pears?", status)
+    put(
+        session.pk,
+        as_jsonl(
+            prompt(done.pk, "When?"),
+            said(text("In October."), of="m1"),
+            prompt(flying.pk, "And the pears?"),
+            said(text("The pe"), of="m2"),
+            answered("t1", "none"),
+        ),
+    )
+    rows(flying, (EventType.TEXT, {"block": 0, "content": "The pe"}))
+    assert conversation(session) == [("user", "When?"), ("assistant", "In October.")]
+
+
+def test_turns_come_in_their_order_wherever_they_are_read_from(session: Session, ask: Ask) -> None:
+    one, two, three = ask("One?"), ask("Two?", TurnStatus.ABORTED), ask("Three?")
+    put(
+        session.pk,
+        as_jsonl(
+            prompt(one.pk, ""),
+            said(text("1"), of="m1"),
+            prompt(two.pk, ""),
+            said(text("2"), of="m2"),
+            prompt(three.pk, ""),
+            said(text("3"), of="m3"),
+        ),
+    )
+    rows(two, (EventType.TEXT, {"block": 0, "content": "tw"}))
+    assert [words for _, words in conversation(session)] == ["One?", "1", "Two?", "tw", "Three?", "3"]
+
+
+def test_a_turn_that_was_taken_up_again_is_whole(session: Session, ask: Ask) -> None:
+    message = ask("When?")
+    note = Message.objects.create(
+        session=session, turn=message.turn, content="You were interrupted.", source=Speaker.PLATFORM
+    )
+    put(
+        session.pk,
+        as_jsonl(
+            prompt(message.pk, "When?"),
+            said(uses("t1"), of="m1"),
+            said(text("No response requested."), model="<synthetic>"),
+            prompt("meta", "Continue from where you left off.", isMeta=True),
+            prompt(note.pk, note.content),
+            said(text("In October."), of="m2"),
+        ),
+    )
+    assert conversation(session) == [
+        ("user", "When?"),
+        ("assistant", "t1"),
+        ("user", "You were interrupted."),
+        ("assistant", "In October."),
+    ]
+    assert [said.get("source") for said in history.messages(session)] == ["user", None, "platform", None]
+
+
+def test_what_another_session_said_is_not_there(session: Session, ask: Ask) -> None:
+    put(session.pk, as_jsonl(prompt("not-ours", "Hello?"), said(text("Hi."), of="m1")))
+    rows(ask("When?"))
+    assert conversation(session) == [("user", "When?")]
+
+
+def test_a_message_of_context_alone_shows_it(session: Session, ask: Ask) -> None:
+    message = ask("", context="A journal.")
+    put(session.pk, as_jsonl(prompt(message.pk, "A journal.")))
+    assert conversation(session) == [("user", "A journal.")]
+
+
+def test_a_session_without_turns_has_said_nothing(session: Session) -> None:
+    assert history.messages(session) == []
+
+
+@pytest.mark.parametrize("turns", [1, 30])
+def test_it_takes_three_queries_however_long_it_is(
+    session: Session, ask: Ask, turns: int, django_assert_num_queries: Any
+) -> None:
+    spoken = [ask(f"{n}?") for n in range(turns)]
+    put(session.pk, as_jsonl(*(row for m in spoken for row in (prompt(m.pk, ""), said(text("Yes."))))))
+    for _ in range(turns):
+        rows(ask("Stop", TurnStatus.ABORTED), (EventType.TEXT, {"block": 0, "content": "half"}))
+    with django_assert_num_queries(3):
+        assert len(history.messages(session)) == turns * 4
