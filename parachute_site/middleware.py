@@ -12,6 +12,7 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_asy
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
+from django.db import connections
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.middleware.common import CommonMiddleware
 from django.middleware.csrf import CsrfViewMiddleware
@@ -45,6 +46,18 @@ class _OnPages(MiddlewareMixin):
         if is_for_api(request):
             return await self.get_response(request)  # type: ignore[misc]
         return await super().__acall__(request)
+
+
+class Connections(_OnPages):
+    """A page runs in a thread that lives as long as its request. Its connection would be left to the garbage
+    collector: it is closed, in that thread."""
+
+    async def __acall__(self, request: HttpRequest) -> Any:
+        try:
+            return await super().__acall__(request)
+        finally:
+            if not is_for_api(request):
+                await sync_to_async(_close_connections)()
 
 
 class Security(_OnPages, SecurityMiddleware):
@@ -84,6 +97,12 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]
     def __call__(self, request: HttpRequest) -> Any:
         found = super().__call__(request)  # a file, or what comes next: its response, or a coroutine of it
         return _awaited(found) if iscoroutinefunction(self) else found
+
+
+def _close_connections() -> None:
+    for connection in connections.all(initialized_only=True):
+        if not connection.in_atomic_block:  # that of a test
+            connection.close()
 
 
 async def _awaited(found: FileResponse | Awaitable[HttpResponse]) -> HttpResponse:

@@ -1,6 +1,8 @@
 """Whether each part works: "ok", or a sentence that says what does not."""
 
+import asyncio
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from django.conf import settings
@@ -16,31 +18,37 @@ OK = "ok"
 
 
 async def checks() -> dict[str, str]:
-    database = await in_thread(_database)()
-    asked = database == OK
+    database, bus, serving, vault = await asyncio.gather(
+        in_thread(_asked)(_database), _bus(), in_thread(_asked)(_workers), in_thread(_asked)(_vault)
+    )
     return {
         "database": database,
-        "bus": await _bus(),
-        "workers": await in_thread(_workers)() if asked else "The database must answer first.",
+        "bus": bus,
+        "workers": serving,
         "model": OK,  # there is always one: the configured one, else the demo
-        "vault": await in_thread(_vault)() if asked else "The database must answer first.",
+        "vault": vault,
     }
 
 
-def _database() -> str:
+def _asked(check: Callable[[], str]) -> str:
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
+        return check()
     except DatabaseError:
         return "The database does not answer."
+
+
+def _database() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
     return OK
 
 
 async def _bus() -> str:
     try:
-        async with Redis.from_url(settings.PARACHUTE_REDIS, socket_timeout=1) as redis:
+        url = settings.PARACHUTE_REDIS
+        async with Redis.from_url(url, socket_timeout=1, socket_connect_timeout=1) as redis:
             await redis.ping()
-    except (RedisError, OSError):
+    except (RedisError, OSError, ValueError):
         return "Redis does not answer."
     return OK
 

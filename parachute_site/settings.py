@@ -44,6 +44,7 @@ MIDDLEWARE = [
     "parachute_site.policy.ContentSecurityPolicy",
     "parachute_site.json_errors.JsonErrors",
     "parachute_site.middleware.StaticFiles",
+    "parachute_site.middleware.Connections",
     "parachute_site.middleware.Security",
     "parachute_site.middleware.Sessions",
     "parachute_site.middleware.Common",

@@ -1,8 +1,6 @@
 """The event log: the only writer of `SessionEvent` rows."""
 
-import re
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -12,10 +10,10 @@ from django.db.models import F
 from sessions_app import bus
 from sessions_app.models import EventType, Session, SessionEvent, Turn
 from sessions_app.models.turn import ACTIVE
+from sessions_app.storable import storable
 
 ANNOUNCED = "isAnnounced"
 LARGEST_RING = 16_000  # characters; a larger row is announced by its number and read from the database
-_UNSTORABLE = re.compile("[\0\ud800-\udfff]")  # PostgreSQL and msgpack refuse them; tools print them
 
 
 class HoldLost(Exception):
@@ -56,20 +54,9 @@ def record(
     event: SessionEvent = SessionEvent.objects.create(
         session_id=session_id, seq=seq, turn_id=turn_id, type=kind, payload=storable(payload)
     )
-    transaction.on_commit(partial(_ring, event))
+    # The row is there, whatever a ring does. (No partial: `robust` asks what it calls for its name.)
+    transaction.on_commit(lambda: _ring(event), robust=True)
     return event
-
-
-def storable(value: Any) -> Any:
-    """The value with a mark in place of each character that is no text: NUL, and half of a pair."""
-    match value:
-        case str():
-            return _UNSTORABLE.sub("\ufffd", value)
-        case dict():
-            return {storable(key): storable(inner) for key, inner in value.items()}
-        case list() | tuple():
-            return [storable(inner) for inner in value]
-    return value
 
 
 def as_payload(event: SessionEvent) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from sessions_app.log import storable
 from sessions_app.models import Session
+from sessions_app.storable import storable
 
 
 def _storable(text: str) -> str:

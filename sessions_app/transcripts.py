@@ -16,12 +16,14 @@ from uuid import UUID
 from django.conf import settings
 
 from sessions_app.folders import Folder
+from sessions_app.storable import storable
 
 log = logging.getLogger(__name__)
 
 Entry = dict[str, Any]
 _NOT_SAID = (b'{"type":"api-request', b'{"type":"queue-operation"', b'{"type":"file-history')
 _SYNTHETIC = "<synthetic>"
+_HALF_A_PAIR = rb"\ud"  # the CLI cuts long results between the halves
 
 
 def config_folder(session_id: UUID) -> Path:
@@ -53,7 +55,7 @@ def entries(transcript: bytes) -> Iterator[Entry]:
         except (ValueError, RecursionError):
             continue
         if isinstance(entry, dict) and _is_said(entry):
-            yield entry
+            yield storable(entry) if _HALF_A_PAIR in line else entry
 
 
 def _is_said(entry: Entry) -> bool:

@@ -49,7 +49,7 @@ class Use:
 
 @dataclass(frozen=True)
 class Hold:
-    """Stands still until somebody goes on, or interrupts, unless it is deaf. `reached` says that it stands."""
+    """Stands still until somebody goes on, or interrupts it if it is not deaf. `reached`: it stands."""
 
     reached: asyncio.Event
     go_on: asyncio.Event
@@ -127,6 +127,11 @@ class ScriptedRun:
             case Use():
                 async for event in self._use(step):
                     yield event
+            case _:
+                await self._halt(step)
+
+    async def _halt(self, step: Hold | Fail | Break | Stop) -> None:
+        match step:
             case Hold(reached, go_on, deaf):
                 reached.set()
                 await _first(go_on, *([] if deaf else [self._interrupted]))

@@ -8,7 +8,6 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from agents_app.turns.storable import storable
 from sessions_app.log import Hold, HoldLost, record
 from sessions_app.models import EventType, Kind, Session, SessionEvent, SessionStatus, Turn, TurnStatus
 from sessions_app.querysets import TurnQuerySet
@@ -26,7 +25,7 @@ def done(
         message_count=F("message_count") + 2, cost_usd=F("cost_usd") + cost, last_accessed=timezone.now()
     )
     count = Session.objects.values_list("message_count", flat=True).get(pk=turn.session_id)
-    record(turn.session_id, EventType.DONE, storable({**payload, "messageCount": count}), turn_id=turn.pk)
+    record(turn.session_id, EventType.DONE, {**payload, "messageCount": count}, turn_id=turn.pk)
 
 
 @transaction.atomic
@@ -43,7 +42,7 @@ def aborted(turn: Turn, hold: Hold) -> None:
 def failed(turn: Turn, hold: Hold, kind: EventType, payload: dict[str, Any]) -> None:
     """A failed turn makes a child or a scheduled session `failed`; a chat goes on."""
     _end(hold, TurnStatus.FAILED, error_code=payload.get("code", "internal"))
-    record(turn.session_id, kind, storable(payload), turn_id=turn.pk)
+    record(turn.session_id, kind, payload, turn_id=turn.pk)
     session = turn.session
     if session.parent_id is not None or session.kind == Kind.SCHEDULED:
         ended = Session.objects.filter(pk=session.pk, status=SessionStatus.RUNNING)

@@ -2,7 +2,6 @@
 
 import logging
 from datetime import timedelta
-from functools import partial
 from uuid import UUID
 
 from django.db import DatabaseError, transaction
@@ -82,7 +81,7 @@ def _take_back(turn: Turn) -> bool:
     else:
         finish.put_back(hold)
         Turn.objects.filter(pk=turn.pk).update(restarts=F("restarts") + 1)
-    transaction.on_commit(partial(ringing.ring_workers, turn.session_id))
+    transaction.on_commit(lambda: ringing.ring_workers(turn.session_id), robust=True)
     log.warning("Turn %s was lost by %s and is taken back.", turn.pk, turn.worker)
     return True
 

@@ -4,7 +4,6 @@ first two rows of its stream. What is known to fail is refused here, before anyt
 import hashlib
 from dataclasses import dataclass, fields
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -15,7 +14,6 @@ from django.utils import timezone
 
 from agents_app import walls
 from agents_app.turns.ringing import ring_workers
-from agents_app.turns.storable import is_storable
 from sessions_app.access.caller import MAY_WRITE, Caller
 from sessions_app.access.models import TrustLevel, Workspace
 from sessions_app.errors import (
@@ -34,6 +32,7 @@ from sessions_app.errors import (
 )
 from sessions_app.log import record
 from sessions_app.models import EventType, Message, Receipt, Session, SessionStatus, Turn, TurnStatus
+from sessions_app.storable import is_storable
 
 LONGEST_MESSAGE = 102_400
 MOST_WAITING = 20
@@ -126,7 +125,7 @@ def _say(caller: Caller, session: Session, opening: Opening) -> Opened:
     record(session.pk, EventType.SESSION, about(session), turn_id=turn.pk)
     said = record(session.pk, EventType.USER_MESSAGE, _as_said(caller, opening), turn_id=turn.pk)
     Session.objects.filter(pk=session.pk).update(last_accessed=timezone.now(), archived=False)
-    transaction.on_commit(partial(ring_workers, session.pk), robust=True)  # it is said: a sweep rings again
+    transaction.on_commit(lambda: ring_workers(session.pk), robust=True)  # it is said: a sweep rings again
     if said.seq != turn.opened_seq:
         raise Conflict("Two messages met. Send it again.")
     return Opened.of(turn)

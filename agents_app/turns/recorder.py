@@ -9,12 +9,12 @@ from django.utils import timezone
 
 from agents_app.endings import to_its_end
 from agents_app.runtimes.events import Answered, BlockKind, Delta, Said, Used, Warned
-from agents_app.turns.storable import storable
 from permissions_app.rules.decision import Decision
 from permissions_app.rules.ladder import ToolCall
 from sessions_app import bus
 from sessions_app.log import Hold, record
 from sessions_app.models import EventType, SessionEvent
+from sessions_app.storable import storable
 from sessions_app.threads import in_thread
 
 LONGEST_RESULT = 100_000
@@ -57,7 +57,7 @@ class Recorder:
     async def row(self, kind: EventType, payload: dict[str, Any]) -> None:
         """To its end, also when the turn is stopped meanwhile: a thread cannot be called back, and the row
         would come after the turn's last."""
-        writing = in_thread(record)(self._session_id, kind, storable(payload), hold=self._hold)
+        writing = in_thread(record)(self._session_id, kind, payload, hold=self._hold)
         event: SessionEvent = await to_its_end(writing)
         self._last_seq = event.seq
 

@@ -38,7 +38,7 @@ from sessions_app.threads import in_thread
 log = logging.getLogger(__name__)
 
 LOOKS_FOR_ABORT_EVERY = 2.0  # seconds, beside the ring
-INTERRUPT_GRACE = 2.0  # to end by itself, with what it has written; then it is ended
+INTERRUPT_GRACE = 5.0  # to end by itself, with what it has written (1.4 s was seen); then it is ended
 CLOSES_WITHIN = 30.0  # a runtime that has answered; each has shorter limits of its own
 STOPPED = AgentError("cli_crashed", "The agent stopped in the middle, and nobody had asked it to.")
 

@@ -15,6 +15,7 @@ from agents_app.turns.claim import claim
 from agents_app.turns.opening import Opened, Opening, open_turn
 from agents_app.turns.worker import Holder
 from sessions_app.access.caller import Caller
+from sessions_app.log import Hold
 from sessions_app.models import SessionEvent, Turn, TurnStatus
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
@@ -107,7 +108,7 @@ def test_a_turn_is_run_again_six_times_and_no_more(opened: Opened) -> None:
 
 def test_a_worker_that_drains_does_not_count_as_lost(opened: Opened) -> None:
     turn = claimed(opened, Holder("w"))
-    finish.put_back(finish.Hold(turn.pk, turn.attempt))
+    finish.put_back(Hold(turn.pk, turn.attempt))
     assert Turn.objects.get().restarts == 0
 
 

@@ -105,8 +105,9 @@ class TestWhatIsRefused:
     @pytest.mark.parametrize("text", ["a\0b", "a\ud83d", "\udc00b"])
     @pytest.mark.parametrize("field", ["message", "initial_context", "system_prompt", "working_directory"])
     def test_what_is_no_text(self, as_ada: Caller, field: str, text: str) -> None:
+        given: dict[str, Any] = {"message": "hi", field: text}
         with pytest.raises(errors.Invalid) as error:
-            open_turn(as_ada, replace(Opening("hi"), **{field: text}))
+            open_turn(as_ada, Opening(**given))
         assert field_of(error).lower() == field.replace("_", "")
         assert not Session.objects.exists()
 

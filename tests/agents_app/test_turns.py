@@ -4,6 +4,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -143,6 +144,18 @@ async def test_without_a_wall_for_it_nothing_runs(engine: Engine, monkeypatch: p
     monkeypatch.setattr(preparing, "wall_for", no_wall)
     assert last_words(await engine.answer("hi"))["code"] == "sandbox_unavailable"
     assert engine.runtime.requests == []
+
+
+async def test_who_is_no_operator_any_more_does_nothing_with_the_whole_computer(
+    engine: Engine, ada: User
+) -> None:
+    engine.runtime.scripts["look"] = [Use("Read", {"file_path": "Welcome.md"})]
+    opened = await engine.say("look", trust_level="full")
+    await User.objects.filter(pk=ada.pk).aupdate(is_staff=False)
+    await engine.run(opened)
+    assert [denial["toolName"] for denial in last_words(await events(opened))["permissionDenials"]] == [
+        "Read"
+    ]
 
 
 async def test_text_that_no_database_stores_is_told_with_a_mark(engine: Engine) -> None:

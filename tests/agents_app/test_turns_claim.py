@@ -107,13 +107,12 @@ class TestAHoldThatIsLost:
     def test_ends_nothing(self, lost: Hold) -> None:
         turn = Turn.objects.select_related("session").get()
         before = SessionEvent.objects.count()
-        for end in (
-            lambda: finish.done(turn, lost, {}, usage={}, cost_usd=1),
-            lambda: finish.aborted(turn, lost),
-            lambda: finish.failed(turn, lost, EventType.TYPED_ERROR, {}),
-        ):
-            with pytest.raises(HoldLost):
-                end()
+        with pytest.raises(HoldLost):
+            finish.done(turn, lost, {}, usage={}, cost_usd=1)
+        with pytest.raises(HoldLost):
+            finish.aborted(turn, lost)
+        with pytest.raises(HoldLost):
+            finish.failed(turn, lost, EventType.TYPED_ERROR, {})
         turn.refresh_from_db()
         assert (turn.status, SessionEvent.objects.count()) == (TurnStatus.RUNNING, before)
         assert Session.objects.get().cost_usd == 0

@@ -1,5 +1,6 @@
 """How a turn ends that does not come to its end, and what is told of it."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -57,6 +58,7 @@ async def test_a_child_or_a_scheduled_session_fails_with_its_turn(engine: Engine
     session = await Session.objects.aget(pk=opened.session_id)
     assert session.status == SessionStatus.FAILED
     newest = await session.events.order_by("seq").alast()
+    assert newest is not None
     assert newest.payload == {"status": "failed"}
 
 
@@ -184,7 +186,7 @@ class Around(ScriptedRuntime):
 
 
 async def cancels() -> None:
-    raise running.asyncio.CancelledError
+    raise asyncio.CancelledError
 
 
 async def breaks() -> None:
@@ -192,7 +194,7 @@ async def breaks() -> None:
 
 
 async def next_moment() -> None:
-    await running.asyncio.sleep(0)
+    await asyncio.sleep(0)
 
 
 def unwritable(*_: object, **__: object) -> None:

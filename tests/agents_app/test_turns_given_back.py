@@ -12,7 +12,7 @@ from agents_app.turns import finish, leases
 from agents_app.turns import run as running
 from agents_app.turns.claim import claim
 from agents_app.turns.opening import Opened
-from agents_app.turns.prepare import INTERRUPTED
+from agents_app.turns.prepare import INTERRUPTED, prepare
 from agents_app.turns.worker import Holder
 from sessions_app import transcripts
 from sessions_app.models import Kind, Message, Session, SessionEvent, Turn, TurnStatus
@@ -67,7 +67,7 @@ class TestAWorkerThatStops:
     ) -> None:
         opened = await engine.say("hi")
         working = asyncio.create_task(engine.run(opened))
-        monkeypatch.setattr(running, "claim", after(working.cancel, running.claim))
+        monkeypatch.setattr(running, "claim", after(working.cancel, claim))
         await asyncio.wait({working})
         assert (await turn_of(opened)).status == TurnStatus.QUEUED
         assert engine.runtime.requests == []
@@ -77,7 +77,7 @@ class TestAWorkerThatStops:
     ) -> None:
         opened = await engine.say("hi")
         working = asyncio.create_task(engine.run(opened))
-        monkeypatch.setattr(running, "prepare", after(working.cancel, running.prepare))
+        monkeypatch.setattr(running, "prepare", after(working.cancel, prepare))
         await asyncio.wait({working})
         assert (await turn_of(opened)).status == TurnStatus.QUEUED
 

@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from agents_app import walls
 from agents_app.errors import AgentError
 from agents_app.sandboxes.bubblewrap import Bubblewrap
+from agents_app.sandboxes.none import NoWall
 from agents_app.walls import wall_for
 from sessions_app.access.models import Membership, TrustLevel, Workspace
 
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def no_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walls, "named", lambda name: {"bubblewrap": Missing(), "none": None}[name])
+    monkeypatch.setattr(walls, "named", lambda name: Missing() if name == "bubblewrap" else NoWall())
 
 
 class Missing(Bubblewrap):
@@ -43,7 +44,7 @@ def test_a_vault_is_walled_where_a_wall_can_be_built(
 def test_without_one_operators_among_themselves_are_warned(workspace: Workspace, ada: User) -> None:
     Membership.objects.exclude(user=ada).delete()
     wall = wall_for(TrustLevel.VAULT, workspace)
-    assert wall.sandbox is None  # the `none` of this test
+    assert not wall.sandbox.is_wall
     assert "No bubblewrap here." in wall.warning
 
 

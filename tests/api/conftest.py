@@ -25,9 +25,17 @@ def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks.run_session, "apply_async", lambda args: None)
 
 
+@pytest.fixture(autouse=True)
+async def no_task_is_left() -> AsyncIterator[None]:
+    before = asyncio.all_tasks()
+    yield
+    ours: set[asyncio.Task[Any] | None] = {asyncio.current_task(), *before}
+    assert [task for task in asyncio.all_tasks() if task not in ours] == []
+
+
 @pytest.fixture
 async def worker(
-    scripted: ScriptedRuntime, no_broker: None, monkeypatch: pytest.MonkeyPatch
+    scripted: ScriptedRuntime, no_broker: None, no_task_is_left: None, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[ScriptedRuntime]:
     """Runs what is rung for, in the loop of the test."""
     loop = asyncio.get_running_loop()

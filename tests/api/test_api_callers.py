@@ -115,7 +115,12 @@ async def test_a_browser_reads_and_writes(ada_browser: Web) -> None:
 
 
 async def test_a_browser_must_prove_that_its_page_asks(ada_browser: Web) -> None:
-    for missing in ({"x-csrftoken": ""}, {"x-csrftoken": "u" * 32}, {"origin": "http://evil.example"}, {"origin": "null"}):
+    for missing in (
+        {"x-csrftoken": ""},
+        {"x-csrftoken": "u" * 32},
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+    ):
         answer = await ada_browser.post("/api/chat", {"message": "x"}, missing)
         assert answer.refused == (403, "forbidden")
 
@@ -149,7 +154,7 @@ async def test_with_a_key_and_a_cookie_the_key_speaks(ada_browser: Web, ben_call
 
 
 async def test_a_cookie_beside_strange_ones_is_found(ada_browser: Web) -> None:
-    strange = {"cookie": f"a=[1]; b=\"x; {ada_browser.headers['cookie']}; c"}
+    strange = {"cookie": f'a=[1]; b="x; {ada_browser.headers["cookie"]}; c'}
     for path in ("/api/chat", "/api/chat/00000000-0000-0000-0000-000000000000/events"):
         assert (await ada_browser.get(path, strange)).status != 401
 

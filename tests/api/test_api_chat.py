@@ -18,7 +18,9 @@ def pause() -> Hold:
     return Hold(asyncio.Event(), asyncio.Event())
 
 
-async def test_it_streams_the_events_of_its_turn_as_they_happen(ada_calls: Web, worker: ScriptedRuntime) -> None:
+async def test_it_streams_the_events_of_its_turn_as_they_happen(
+    ada_calls: Web, worker: ScriptedRuntime
+) -> None:
     here = pause()
     worker.scripts["quinces"] = [Say("Let me look."), here, Say("In October.")]
     async with ada_calls.streaming("POST", "/api/chat", b'{"message": "quinces?"}') as stream:
@@ -56,7 +58,14 @@ async def test_json_waits_for_the_done_payload(ada_calls: Web, worker: ScriptedR
     answer = await ada_calls.post("/api/chat", {"message": "x"}, JSON)
     assert answer.status == 200
     assert (answer.json["type"], answer.json["response"]) == ("done", "Read it.")
-    assert answer.json.keys() >= {"sessionId", "turnId", "messageCount", "toolCalls", "sessionResume", "usage"}
+    assert answer.json.keys() >= {
+        "sessionId",
+        "turnId",
+        "messageCount",
+        "toolCalls",
+        "sessionResume",
+        "usage",
+    }
     assert [call["name"] for call in answer.json["toolCalls"]] == ["Read"]
 
 
@@ -136,7 +145,9 @@ async def test_a_reader_that_leaves_does_not_stop_the_turn(ada_calls: Web, worke
     async with ada_calls.streaming("POST", "/api/chat", b'{"message": "x"}') as stream:
         session = (await stream.next()).data["sessionId"]
         await here.reached.wait()
-    assert {t for t in asyncio.all_tasks() - before if "application" in repr(t) or "follow" in repr(t)} == set()
+    assert {
+        t for t in asyncio.all_tasks() - before if "application" in repr(t) or "follow" in repr(t)
+    } == set()
     here.go_on.set()
     async with ada_calls.streaming("GET", f"/api/chat/{session}/events") as stream:
         assert (await stream.until("done"))[-1].data["response"] == "Still here."
@@ -219,7 +230,9 @@ async def test_a_program_and_a_person_are_told_apart(ada_calls: Web, ada_browser
     assert (by_key.data["source"], by_hand.data["source"]) == ("api", "user")
 
 
-async def test_sending_a_message_asks_the_database_a_bounded_number_of_times(ada_calls: Web, queries: object) -> None:
+async def test_sending_a_message_asks_the_database_a_bounded_number_of_times(
+    ada_calls: Web, queries: object
+) -> None:
     await ada_calls.say("warm")
     with queries() as asked:  # type: ignore[operator]
         await ada_calls.say("x")

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 from django.db import DatabaseError
+from django.db.backends.utils import CursorWrapper
 
 from agents_app import workers
 from sessions_app.access.models import Workspace
@@ -58,8 +59,9 @@ async def test_a_database_that_is_away_is_said_and_not_raised(
     def away(*args: object) -> None:
         raise DatabaseError
 
-    monkeypatch.setattr("parachute_site.readiness.connection.cursor", away)
+    monkeypatch.setattr(CursorWrapper, "execute", away)
     answer = await nobody.get("/api/health/ready")
+    monkeypatch.undo()
     assert answer.status == 503
     assert answer.json["checks"]["database"] == "The database does not answer."
 

@@ -1,7 +1,7 @@
 """Cy must have no access, and nobody at all gets in: for every endpoint that there is.
 
-The list comes from the OpenAPI document and from the routes of the streams. A new endpoint fails here until it
-is named below with a body that would be good.
+The list comes from the OpenAPI document and from the routes of the streams. A new endpoint that writes fails
+here until it is named below with a body that would be good.
 """
 
 from typing import Any

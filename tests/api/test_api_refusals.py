@@ -98,6 +98,14 @@ async def test_a_lie_about_the_length_helps_nobody(ada_calls: Web) -> None:
     assert answer.refused == (413, "too_large")
 
 
+async def test_a_body_without_an_end_is_not_read_to_its_end(ada_calls: Web) -> None:
+    exchange = ada_calls.exchange("POST", "/api/chat")
+    for _ in range(31):
+        await exchange.send({"type": "http.request", "body": b" " * MIB, "more_body": True})
+    assert (await exchange.hear())["status"] == 413
+    await exchange.end({"type": "http.disconnect"})
+
+
 async def test_outside_the_vault_is_its_own_refusal(ada_calls: Web) -> None:
     for there in ("..", "/etc", "Garden/../../elsewhere"):
         answer = await ada_calls.post("/api/chat", {"message": "x", "workingDirectory": there})
@@ -196,7 +204,15 @@ async def test_head_answers_as_get_does(path: str, ada_calls: Web) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/api/", "/api/nothing", "/api/chat/", "/api//chat", "/api/chat/not-a-uuid", "/api/chat/../chat", "/api/chat/%00"],
+    [
+        "/api/",
+        "/api/nothing",
+        "/api/chat/",
+        "/api//chat",
+        "/api/chat/not-a-uuid",
+        "/api/chat/../chat",
+        "/api/chat/%00",
+    ],
 )
 async def test_a_path_to_nowhere_is_404_in_json(path: str, ada_calls: Web) -> None:
     assert (await ada_calls.get(path)).refused == (404, "not_found")

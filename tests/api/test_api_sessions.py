@@ -3,24 +3,56 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
 from agents_app.runtimes.scripted import Hold, Say, ScriptedRuntime, Use
-from sessions_app.models import Session, SessionEvent
+from sessions_app.log import record
+from sessions_app.models import EventType, Session, SessionEvent, Turn
+from sessions_app.threads import in_thread
 from tests.api.web import Web
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-SESSION = set(
-    "id title titleSource summary module source workspace agentSlug agentType kind model status activity "
-    "trustLevel workingDirectory vaultRoot messageCount archived createdAt lastAccessed continuedFrom "
-    "parentSessionId linkedBot tags costUsd metadata".split()
-)
-WHOLE = SESSION | set(
-    "messages replayFrom lastSeq pendingTurns children pendingPermissions pendingQuestions curatorLastRun".split()
-)
+SESSION = {
+    "id",
+    "title",
+    "titleSource",
+    "summary",
+    "module",
+    "source",
+    "workspace",
+    "agentSlug",
+    "agentType",
+    "kind",
+    "model",
+    "status",
+    "activity",
+    "trustLevel",
+    "workingDirectory",
+    "vaultRoot",
+    "messageCount",
+    "archived",
+    "createdAt",
+    "lastAccessed",
+    "continuedFrom",
+    "parentSessionId",
+    "linkedBot",
+    "tags",
+    "costUsd",
+    "metadata",
+}
+WHOLE = SESSION | {
+    "messages",
+    "replayFrom",
+    "lastSeq",
+    "pendingTurns",
+    "children",
+    "pendingPermissions",
+    "pendingQuestions",
+    "curatorLastRun",
+}
 
 
 def ids(answer: Any) -> list[str]:
@@ -97,11 +129,6 @@ async def test_a_filter_finds_what_fits(field: str, column: str, value: str, ada
     assert ids(await ada_calls.get(f"/api/chat?{field}={asked}")) == [wanted]
 
 
-async def test_snake_case_filters_are_taken_too(ada_calls: Web) -> None:
-    await ada_calls.say("x")
-    assert ids(await ada_calls.get("/api/chat?agent_type=helper")) == []
-
-
 async def test_the_archive_is_not_listed_but_where_it_is_asked_for(ada_calls: Web) -> None:
     live, archived = await several(ada_calls, 2)
     await Session.objects.filter(pk=archived).aupdate(archived=True)
@@ -160,16 +187,18 @@ async def test_a_session_that_is_over_is_told_whole(ada_calls: Web, worker: Scri
     done = await ada_calls.post("/api/chat", {"message": "x"}, {"accept": "application/json"})
     whole = (await ada_calls.get(f"/api/chat/{done.json['sessionId']}")).json
     assert whole.keys() == WHOLE
-    assert [said["role"] for said in whole["messages"]][::2] == ["user", *["user"] * (len(whole["messages"]) // 3)] or True
     assert whole["messages"][0]["content"] == [{"type": "text", "text": "x"}]
     assert whole["messages"][-1]["content"] == [{"type": "text", "text": "Read it."}]
     assert {said["turnId"] for said in whole["messages"]} == {done.json["turnId"]}
-    assert all(said.keys() >= {"id", "role", "content", "timestamp", "turnId", "parentToolUseId"} for said in whole["messages"])
+    assert all(
+        said.keys() >= {"id", "role", "content", "timestamp", "turnId", "parentToolUseId"}
+        for said in whole["messages"]
+    )
     assert (whole["pendingTurns"], whole["replayFrom"]) == ([], whole["lastSeq"])
     assert (whole["activity"], whole["status"]) == ("quiescent", "running")
 
 
-async def test_messages_and_the_events_after_them_are_all_of_it(ada_calls: Web, worker: ScriptedRuntime) -> None:
+async def test_messages_and_what_follows_are_all_of_it(ada_calls: Web, worker: ScriptedRuntime) -> None:
     """The rule of readers: follow after `replayFrom`, drop rows of turns that are in `messages`."""
     here = Hold(asyncio.Event(), asyncio.Event())
     worker.scripts["second"] = [Say("Half"), here, Say("Whole")]
@@ -182,7 +211,10 @@ async def test_messages_and_the_events_after_them_are_all_of_it(ada_calls: Web, 
     await ada_calls.post(f"/api/chat/{session}/abort", {"turnId": stopped["turnId"]})
     whole = (await ada_calls.get(f"/api/chat/{session}")).json
     assert [t["turnId"] for t in whole["pendingTurns"]] == [second["turnId"], third["turnId"]]
-    assert [(t["message"], t["status"]) for t in whole["pendingTurns"]] == [("second", "running"), ("third", "queued")]
+    assert [(t["message"], t["status"]) for t in whole["pendingTurns"]] == [
+        ("second", "running"),
+        ("third", "queued"),
+    ]
     here.go_on.set()
     over = {said["turnId"] for said in whole["messages"]}
     assert over == {first["turnId"], stopped["turnId"]}
@@ -191,7 +223,9 @@ async def test_messages_and_the_events_after_them_are_all_of_it(ada_calls: Web, 
         for event in await events_until(ada_calls, session, whole["replayFrom"], third["turnId"])
         if event["turnId"] not in over
     ]
-    rows = [e async for e in SessionEvent.objects.filter(session_id=session).exclude(turn_id=None).order_by("seq")]
+    rows = [
+        e async for e in SessionEvent.objects.filter(session_id=session).exclude(turn_id=None).order_by("seq")
+    ]
     heard = [event["seq"] for event in followed if event["seq"] and event["turnId"]]
     assert heard == [row.seq for row in rows if str(row.turn_id) not in over]
 
@@ -228,18 +262,22 @@ async def test_what_runs_is_told_while_it_runs(ada_calls: Web, worker: ScriptedR
     reading.go_on.set()
 
 
-async def test_the_tool_at_work_is_named(ada_calls: Web, worker: ScriptedRuntime) -> None:
+async def test_the_tool_at_work_is_named(ada_calls: Web) -> None:
     said = await ada_calls.say("x")
-    await SessionEvent.objects.acreate(
-        session_id=said["sessionId"],
-        seq=99,
-        turn_id=said["turnId"],
-        type="tool_use",
-        payload={"tool": {"id": "t1", "name": "Bash", "input": {"command": "make " + "x" * 300}}},
-    )
-    here = Hold(asyncio.Event(), asyncio.Event())
-    worker.scripts["x"] = [here]
-    here.go_on.set()
+    now = datetime.now(UTC)
+    running = {"status": "running", "leased_at": now, "started_at": now, "boot": uuid4()}
+    await Turn.objects.filter(pk=said["turnId"]).aupdate(**running)
+    command = "make " + "x" * 300
+    for number, name in ((1, "Read"), (2, "Bash")):
+        tool = {"id": f"t{number}", "name": name, "input": {"command": command}}
+        await written(said, "tool_use", {"tool": tool})
+    await written(said, "tool_result", {"toolUseId": "t1", "content": "", "isError": False})
+    status = (await ada_calls.get(f"/api/chat/{said['sessionId']}/streaming-status")).json
+    assert (status["currentTool"], status["currentToolSummary"]) == ("Bash", command[:120])
+
+
+async def written(said: dict[str, Any], kind: str, payload: dict[str, Any]) -> None:
+    await in_thread(record)(UUID(said["sessionId"]), EventType(kind), payload, turn_id=UUID(said["turnId"]))
 
 
 async def test_nothing_runs_where_nothing_runs(ada_calls: Web) -> None:
@@ -281,7 +319,9 @@ async def test_an_abort_that_cannot_be_meant_is_422(body: bytes, ada_calls: Web)
 async def test_what_is_continued_must_be_seen(ada_calls: Web, cy_calls: Web) -> None:
     before = await ada_calls.say("x")
     after = await ada_calls.say("y", continuedFrom=before["sessionId"])
-    assert (await ada_calls.get(f"/api/chat/{after['sessionId']}")).json["continuedFrom"] == before["sessionId"]
+    assert (await ada_calls.get(f"/api/chat/{after['sessionId']}")).json["continuedFrom"] == before[
+        "sessionId"
+    ]
     answer = await cy_calls.post("/api/chat", {"message": "y", "continuedFrom": before["sessionId"]})
     assert answer.refused == (404, "not_found")
 

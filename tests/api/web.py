@@ -145,9 +145,7 @@ class Web:
         found: dict[str, Any] = answer.json
         return found
 
-    async def ask(
-        self, method: str, path: str, body: bytes = b"", headers: Headers | None = None
-    ) -> Answer:
+    async def ask(self, method: str, path: str, body: bytes = b"", headers: Headers | None = None) -> Answer:
         async with self.streaming(method, path, body, headers) as stream:
             content = b""
             while not stream.is_over:
@@ -155,13 +153,16 @@ class Web:
             content = stream._rest.encode()
         return Answer(stream.status, stream.headers, content)
 
+    def exchange(self, method: str, path: str, headers: Headers | None = None) -> Exchange:
+        return Exchange(self._scope("http", path, headers or {}) | {"method": method})
+
     @asynccontextmanager
     async def streaming(
         self, method: str, path: str, body: bytes = b"", headers: Headers | None = None
     ) -> AsyncIterator[Stream]:
         """Left, the client is gone."""
         kind = {"content-type": "application/json"} if body else {}
-        exchange = Exchange(self._scope("http", path, {**kind, **(headers or {})}) | {"method": method})
+        exchange = self.exchange(method, path, {**kind, **(headers or {})})
         for start in range(0, max(len(body), 1), 1 << 20):
             piece = body[start : start + (1 << 20)]
             more = start + (1 << 20) < len(body)

@@ -18,7 +18,7 @@ from agents_app.runtimes.events import Delta, RuntimeEvent
 from agents_app.sandboxes import named
 from agents_app.sandboxes.base import Sandbox
 from permissions_app.gate import Gate
-from permissions_app.rules.decision import Decision, Verdict
+from permissions_app.rules.decision import Decision
 from permissions_app.rules.ladder import ToolCall
 from permissions_app.rules.setting import Setting, Trust
 from sessions_app import transcripts
@@ -49,9 +49,6 @@ class WatchedGate(Gate):
         decision = await super().__call__(call, directory)
         self.asked.append((call, decision))
         return decision
-
-    def seen(self, verdict: Verdict) -> list[str]:
-        return [call.name for call, decision in self.asked if decision.verdict is verdict]
 
     async def _always(self) -> bool:
         return True

@@ -13,6 +13,7 @@ import pytest
 from agents_app.demo_model import wire
 from agents_app.demo_model.wire import Failure, Reply, Text, Thinking, say
 from agents_app.errors import AgentError
+from agents_app.launcher import MARK
 from agents_app.runtimes.base import RunFailed
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.runtimes.events import (
@@ -27,7 +28,6 @@ from agents_app.runtimes.events import (
     Warned,
 )
 from agents_app.runtimes.scripted import Begin, Fail, Hold, Say, ScriptedRuntime, Use
-from permissions_app.rules.decision import Verdict
 from permissions_app.rules.setting import Trust
 from sessions_app import transcripts
 from tests.contracts.stage import KEY, PATIENCE, Stage, door_to, sandbox_that_runs
@@ -144,6 +144,12 @@ def play(
     return ClaudePlay(Stage(claude, sandbox, vault, home), model)
 
 
+def end_of(heard: list[RuntimeEvent]) -> Ended:
+    end = heard[-1]
+    assert isinstance(end, Ended)
+    return end
+
+
 def of(kind: type, heard: list[RuntimeEvent]) -> list[Any]:
     return [event for event in heard if isinstance(event, kind)]
 
@@ -167,7 +173,7 @@ async def test_it_is_ready_first_ends_once_and_last_and_its_deltas_join_to_their
         (BlockKind.TEXT, "And pears, too."),
     ]
     assert [(said.kind, said.content) for said in of(Said, heard)] == blocks(heard)
-    assert (heard[-1].interrupted, heard[-1].response) == (False, "And pears, too.")
+    assert (end_of(heard).interrupted, end_of(heard).response) == (False, "And pears, too.")
 
 
 async def test_an_allowed_tool_runs_after_the_gate_and_a_denied_one_never(play: Play) -> None:
@@ -179,7 +185,7 @@ async def test_an_allowed_tool_runs_after_the_gate_and_a_denied_one_never(play: 
     assert [answer.is_error for answer in of(Answered, allowed + denied)] == [False, True]
     assert [used.id for used in of(Used, allowed + denied)] == [call.id for call, _ in play.stage.gate.asked]
     assert [call.name for call in play.stage.gate.denied] == ["Write"]
-    assert (allowed[-1].response, denied[-1].response) == ("Written.", "I may not.")
+    assert (end_of(allowed).response, end_of(denied).response) == ("Written.", "I may not.")
 
 
 async def test_the_reason_of_a_denial_is_the_tools_answer(play: Play) -> None:
@@ -196,7 +202,7 @@ async def test_interrupted_in_mid_text_it_ends_soon_and_says_so(play: Play) -> N
         await run.interrupt()
 
     heard = await play.stage.play("a story", interrupt)
-    assert heard[-1].interrupted
+    assert end_of(heard).interrupted
     assert blocks(heard) == [(BlockKind.TEXT, "Half a ")]
 
 
@@ -247,22 +253,21 @@ class TestTools:
             await run.interrupt()
 
         heard = await stage.play("wait", interrupt)
-        assert heard[-1].interrupted
+        assert end_of(heard).interrupted
         assert not (stage.vault / "ended").exists()
 
     async def test_a_sub_agents_tools_meet_the_gate_too(self, stage: Stage, model: ScriptedModel) -> None:
         task = {"description": "look", "prompt": "subtask: look around", "subagent_type": "general-purpose"}
         model.script("delegate", [calls("Task", **task), say("It may not.")])
-        model.script(
-            "subtask", [calls("Write", file_path=str(stage.vault / ".env"), content="x"), say("No.")]
-        )
+        files = [stage.vault / name for name in ("Plan.md", "CLAUDE.md")]
+        writes = [calls("Write", file_path=str(file), content="x") for file in files]
+        model.script("subtask", [*writes, say("Half of it.")])
         heard = await stage.play("delegate it")
-        print(stage.gate.asked, of(Used, heard))
-        delegated, inner = of(Used, heard)
-        assert (inner.name, inner.parent_id) == ("Write", delegated.id)
-        assert stage.gate.asked[-1][0].id == inner.id
-        assert stage.gate.seen(Verdict.DENY) == ["Write"]
-        assert not (stage.vault / ".env").exists()
+        delegated, *inner = of(Used, heard)
+        assert [used.parent_id for used in inner] == [delegated.id, delegated.id]
+        assert [call.id for call, _ in stage.gate.asked] == [delegated.id, *(used.id for used in inner)]
+        assert [call.id for call in stage.gate.denied] == [inner[-1].id]
+        assert [file.exists() for file in files] == [True, False]
         assert [said.content for said in of(Said, heard)] == ["It may not."]
 
     async def test_what_the_cli_refuses_itself_is_told_to_the_gate(
@@ -309,7 +314,7 @@ class TestFailures:
         model.script("hi", [lambda asked: next(failures, say("At last."))])
         heard = await hostless.play("hi")
         assert [warned.code for warned in of(Warned, heard)] == ["api_retry"]
-        assert heard[-1].response == "At last."
+        assert end_of(heard).response == "At last."
 
     async def test_a_model_that_cannot_be_reached_is_the_network(self, hostless: Stage) -> None:
         async with door_to("http://127.0.0.1:1") as door:
@@ -324,7 +329,7 @@ class TestFailures:
         answers = iter([say("Half a ", wire.Cut(), "x"), say("Half a ", wire.GARBAGE, "y"), say("Whole.")])
         model.script("hi", [lambda asked: next(answers, say("Whole."))])
         heard = await hostless.play("hi")
-        assert of(Said, heard)[-1].content == heard[-1].response
+        assert of(Said, heard)[-1].content == end_of(heard).response
 
     async def test_a_cli_that_is_killed_is_a_crash(self, hostless: Stage, model: ScriptedModel) -> None:
         at = model.hold()
@@ -351,7 +356,12 @@ class TestPrompts:
         self, stage: Stage, model: ScriptedModel
     ) -> None:
         seen: list[str] = []
-        model.script("hi", [lambda asked: seen.extend(command_lines(stage)) or say("ok")])
+
+        def looks(asked: Any) -> Reply:
+            seen.extend(command_lines(stage))
+            return say("ok")
+
+        model.script("hi", [looks])
         append = "The garden is large. " * 15_000 + "The append ends here."
         await stage.play("hi there", append=append)
         assert len(append) > 300_000
@@ -419,26 +429,26 @@ class TestWhatIsLeft:
 
 
 class TestTheEnvironment:
+    NAMED = frozenset(
+        {"PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "USER", "LOGNAME", "SHELL", "PWD"}
+    )
+    OURS = ("ANTHROPIC_", "CLAUDE_", f"{MARK}=", "PARACHUTE_OWNER=")
+
     async def test_it_holds_a_token_of_the_door_and_nothing_of_the_worker(
         self, stage: Stage, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setenv("DATABASE_URL", "postgres://secret")
-        monkeypatch.setenv("SECRET_KEY", "secret")
-        monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-        model.script("env", [calls("Bash", command="env; tr '\\0' '\\n' < /proc/$PPID/environ"), say("ok")])
+        for name in ("DATABASE_URL", "SECRET_KEY", "ANTHROPIC_AUTH_TOKEN", "BASH_ENV", "NODE_OPTIONS"):
+            monkeypatch.setenv(name, "of-the-worker")
+        model.script(
+            "env", [calls("Bash", command="tr '\\0' '\\n' < /proc/$PPID/environ; echo ----; env"), say("ok")]
+        )
         (answer,) = of(Answered, await stage.play("env"))
-        names = {line.partition("=")[0] for line in answer.content.splitlines() if "=" in line}
-        assert not names & {
-            "DATABASE_URL",
-            "SECRET_KEY",
-            "VAULT_PATH",
-            "PARACHUTE_HOME",
-            "PYTEST_CURRENT_TEST",
-        }
-        assert KEY not in answer.content
-        assert "secret" not in answer.content
-        asked = model.asked("env")[-1]
-        assert asked.headers["x-api-key"] == KEY
+        own = answer.content.partition("----")[0]
+        assert "ANTHROPIC_API_KEY=" in own
+        strange = [line for line in own.splitlines() if not line.startswith(self.OURS)]
+        assert {line.partition("=")[0] for line in strange} <= self.NAMED
+        assert not [word for word in (KEY, "of-the-worker") if word in answer.content]
+        assert model.asked("env")[-1].headers["x-api-key"] == KEY
 
 
 async def appears(path: Path) -> None:

@@ -1,15 +1,19 @@
 """A session of Ada's, its turns, and a bus that these tests have for themselves."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterator
+from threading import Barrier
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from sessions_app.bus import memory
 from sessions_app.models import Session, Turn, TurnStatus, Workspace
 from sessions_app.models.turn import ACTIVE, OVER
+from sessions_app.threads import THREADS, in_thread
 from tests.sessions_app.own_bus import OwnBus
 
 
@@ -42,3 +46,20 @@ def own_bus(monkeypatch: pytest.MonkeyPatch) -> OwnBus:
     bus = OwnBus()
     monkeypatch.setattr(memory, "bus", bus)
     return bus
+
+
+@pytest.fixture
+def service_threads(transactional_db: None) -> Iterator[None]:
+    """The threads of the pool outlive the test, and their connections would keep its database from ending."""
+    yield
+    connection.close()
+    all_of_them = Barrier(THREADS)
+
+    def close() -> None:
+        all_of_them.wait(10)
+        connection.close()
+
+    async def close_all() -> None:
+        await asyncio.gather(*(in_thread(close)() for _ in range(THREADS)))
+
+    asyncio.run(close_all())

@@ -1,4 +1,4 @@
-"""The server's own file access: no link is followed, nothing hangs, a file is old or new and nothing between."""
+"""The server's own file access: no link is followed, nothing hangs, a file is the old one or the new one."""
 
 import os
 import socket

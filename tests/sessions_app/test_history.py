@@ -1,4 +1,4 @@
-"""The messages of turns that are over: from the transcript where they are done, from rows where they are not."""
+"""The messages of turns that are over: of done ones from the transcript, of the others from rows."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -98,6 +98,18 @@ def test_rings_come_after_the_commit_and_in_order(session: Session, rung: list[d
     assert [payload["seq"] for payload in rung] == [1, 2]
 
 
+def test_a_ring_that_fails_is_said_and_spoils_nothing(
+    session: Session, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    after: list[str] = []
+    monkeypatch.setattr(bus, "ring", lambda *_: 1 / 0)
+    with transaction.atomic():
+        record(session.pk, EventType.MODEL, {})
+        transaction.on_commit(lambda: after.append("rung for the worker"))
+    assert (seqs(session.pk), len(after)) == ([1], 1)
+    assert "ZeroDivisionError" in caplog.text
+
+
 def test_a_ring_is_the_event_as_it_is_read(session: Session, rung: list[dict[str, Any]]) -> None:
     record(session.pk, EventType.TEXT, {"block": 0, "content": "In October."})
     assert rung == [as_payload(SessionEvent.objects.get())]

@@ -18,7 +18,11 @@ from sessions_app.stream import Frame, follow, follow_turn
 from sessions_app.threads import in_thread
 from tests.sessions_app.own_bus import OwnBus
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_bus")]
+pytestmark = [
+    pytest.mark.database,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("own_bus", "service_threads"),
+]
 
 MakeTurn = Callable[..., Turn]
 Frames = AsyncIterator[Frame]

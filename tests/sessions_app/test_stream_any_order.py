@@ -1,11 +1,11 @@
 """`follow` in any order of events: deltas, rows, joins, restarts, lost and late rings.
 
-A writer tells the truth as a worker does, over a bus that may lose rings, and clients read. Each client checks
-every frame it is given: rows once and in order, and of an unfinished block its beginning, seamlessly.
+A writer tells the truth as a worker does, over a bus that may lose rings, and clients read. Each client
+checks every frame it is given: rows once and in order, and of an unfinished block its beginning, seamlessly.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 from uuid import UUID, uuid4
@@ -17,8 +17,11 @@ from hypothesis import strategies as st
 from sessions_app import bus, stream
 from sessions_app.bus import memory
 from sessions_app.bus.base import Payload
+from sessions_app.log import ANNOUNCED
 from sessions_app.stream import Frame, follow
 from tests.sessions_app.own_bus import OwnBus
+
+pytestmark = pytest.mark.django_db(transaction=True)  # for the threads alone: the rows are in memory
 
 LETTERS = "abcdefghij🦆"
 
@@ -35,7 +38,6 @@ class Writer:
         self._seen_by_worker = 0
         self._block = 0
         self._text: str | None = None
-        self.is_before_restart: Callable[[], Awaitable[None]] | None = None
 
     def page(self, _: UUID, after: int) -> list[Payload]:
         return self.rows[after : after + stream.PAGE]
@@ -52,7 +54,7 @@ class Writer:
         if how == "late":
             self._late.append(row)
         elif how == "announced":
-            await self._publish({**row, stream.ANNOUNCED: True})
+            await self._publish({**row, ANNOUNCED: True})
         elif how == "heard":
             await self._publish(row)
 
@@ -186,7 +188,7 @@ class Client:
 
 
 @asynccontextmanager
-async def a_world(*, silence: float) -> Any:
+async def a_world(*, silence: float) -> AsyncIterator[Writer]:
     with pytest.MonkeyPatch.context() as patch:
         own_bus = OwnBus()
         writer = Writer(own_bus)

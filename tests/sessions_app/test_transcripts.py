@@ -90,6 +90,11 @@ def test_only_a_line_feed_ends_a_line(mark: str) -> None:
     assert what(as_jsonl(prompt(uuid4(), f"one{mark}two"))) == [f"one{mark}two"]
 
 
+def test_half_of_a_pair_is_marked() -> None:
+    line = rb'{"type":"user","message":{"content":"a\ud83d b\ud83e\udd86"}}'
+    assert what(line) == ["a\ufffd b🦆"]
+
+
 def test_it_is_known_whether_the_model_got_a_message() -> None:
     ours, other = uuid4(), uuid4()
     transcript = as_jsonl(prompt(ours, "When?"), answered("t", str(other)))

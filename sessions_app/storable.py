@@ -1,7 +1,6 @@
-"""Text that every database can store and every reader can be sent."""
+"""Text that every database stores and every reader can be sent."""
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 # PostgreSQL stores neither, and half of a surrogate pair has no UTF-8. `find -print0` is enough to meet one.
@@ -17,7 +16,7 @@ def storable(value: Any) -> Any:
     match value:
         case str():
             return _NO_TEXT.sub("\ufffd", value)
-        case Mapping():
+        case dict():
             return {storable(key): storable(inner) for key, inner in value.items()}
         case list() | tuple():
             return [storable(inner) for inner in value]

@@ -1,0 +1,85 @@
+"""A worker: one loop in which its turns run, that ends by giving back what it cannot finish."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from agents_app import workers
+from agents_app.runtimes.scripted import Hold, ScriptedRuntime
+from agents_app.turns.claim import claim
+from agents_app.turns.opening import Opened, Opening, open_turn
+from agents_app.turns.worker import Holder
+from agents_app.worker import TurnWorker
+from sessions_app.access.caller import Caller
+from sessions_app.models import Turn
+
+pytestmark = [
+    pytest.mark.database,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("rings"),
+]
+
+PATIENCE = 20
+
+
+@pytest.fixture
+def worker(settings: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TurnWorker]:
+    Path(settings.PARACHUTE_RUN).mkdir(parents=True, exist_ok=True)
+    worker = TurnWorker("w@here")
+    worker.start()
+    yield worker
+    worker.close()
+
+
+@pytest.fixture
+def opened(as_ada: Caller) -> Opened:
+    return open_turn(as_ada, Opening("hi"))
+
+
+def status(opened: Opened) -> str:
+    return str(Turn.objects.get(pk=opened.turn_id).status)
+
+
+def test_it_runs_what_it_is_rung_for_and_lives(
+    worker: TurnWorker, opened: Opened, scripted: ScriptedRuntime
+) -> None:
+    worker.run_session(opened.session_id)
+    assert status(opened) == "done"
+    assert workers.living("turns") == 1
+
+
+def test_it_takes_back_at_its_start_what_its_last_life_held(
+    opened: Opened, scripted: ScriptedRuntime, settings: Any
+) -> None:
+    claim(opened.session_id, Holder("w@here"))
+    Path(settings.PARACHUTE_RUN).mkdir(parents=True, exist_ok=True)
+    again = TurnWorker("w@here")
+    again.start()
+    assert status(opened) == "queued"
+    again.close()
+
+
+def test_told_to_stop_it_puts_back_what_runs_and_claims_nothing_more(
+    worker: TurnWorker, as_ada: Caller, opened: Opened, scripted: ScriptedRuntime
+) -> None:
+    reached = threading.Event()  # seen from this thread, and set in the worker's
+    scripted.scripts["hi"] = [Hold(cast(asyncio.Event, reached), asyncio.Event(), deaf=True)]
+    other = open_turn(as_ada, Opening("ho"))
+    with ThreadPoolExecutor(1) as threads:
+        running = threads.submit(worker.run_session, opened.session_id)
+        assert reached.wait(PATIENCE)
+        worker.stop_turns()
+        running.result(PATIENCE)
+    worker.run_session(other.session_id)
+    assert [status(each) for each in (opened, other)] == ["queued", "queued"]
+    assert scripted.open_runs == 0
+
+
+def test_closed_it_is_gone(worker: TurnWorker) -> None:
+    worker.close()
+    assert workers.living("turns") == 0
