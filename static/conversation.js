@@ -1,4 +1,5 @@
-// Shows a conversation: remembered messages first, then events as they come.
+// Shows a conversation: remembered messages first, then events as they come. Each turn has a place of its own,
+// so that what is said while another turn still answers stands below that answer.
 
 export class Conversation {
   constructor(log, scroller) {
@@ -8,6 +9,7 @@ export class Conversation {
     this.open = new Set(); // turns that are not over
     this.blocks = new Map(); // unfinished text, by turn and block
     this.tools = new Map();
+    this.places = new Map(); // where each turn is shown
   }
 
   get isWorking() {
@@ -16,6 +18,7 @@ export class Conversation {
 
   remember(said) {
     this.over.add(said.turnId);
+    this.enter(said.turnId);
     for (const block of said.content) {
       if (block.type === "text") this.add(said.role === "user" ? "said" : "text", block.text);
       else if (block.type === "thinking") this.think(block.thinking);
@@ -29,7 +32,9 @@ export class Conversation {
     if (event.turnId && this.over.has(event.turnId)) return;
     const atEnd = this.isAtEnd();
     const show = this[`on_${event.type}`];
-    if (show) show.call(this, event);
+    if (!show) return;
+    this.enter(event.turnId);
+    show.call(this, event);
     this.down(atEnd);
   }
 
@@ -79,11 +84,21 @@ export class Conversation {
     }
   }
 
+  enter(turnId) {
+    if (!this.places.has(turnId)) {
+      const place = document.createElement("div");
+      place.className = "turn";
+      this.log.append(place);
+      this.places.set(turnId, place);
+    }
+    this.place = this.places.get(turnId);
+  }
+
   add(kind, text) {
     const element = document.createElement("div");
     element.className = kind;
     element.textContent = text;
-    this.log.append(element);
+    this.place.append(element);
     return element;
   }
 
@@ -93,7 +108,7 @@ export class Conversation {
     body.className = "body";
     body.textContent = text;
     details.append(body);
-    this.log.append(details);
+    this.place.append(details);
     return details;
   }
 
@@ -101,7 +116,7 @@ export class Conversation {
     const details = fold("tool", `${tool.name} ${summary(tool.input)}`);
     details.append(pre(JSON.stringify(tool.input, null, 2)));
     this.tools.set(tool.id, details);
-    this.log.append(details);
+    this.place.append(details);
   }
 
   result(id, text, isError) {

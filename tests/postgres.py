@@ -1,4 +1,4 @@
-"""Runs a command with `DATABASE_URL` set to a throwaway PostgreSQL: `python -m tests.postgres -- pytest …`."""
+"""Runs a command over a throwaway PostgreSQL: `python -m tests.postgres -- pytest …` sets `DATABASE_URL`."""
 
 import os
 import subprocess

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -90,7 +90,7 @@ def _how_to_start(turn: Turn) -> tuple[Message, str, dict[str, Any]]:
     say that it was interrupted. The CLI writes its transcript a moment late: where it does not know what our
     rows know, the message is said again, and that it was interrupted with it."""
     message: Message = turn.messages.exclude(source=Speaker.PLATFORM).get()
-    transcript = transcripts.raw(turn.session_id)
+    transcript = _transcript(turn.session_id)
     info = {
         "method": "new" if transcript is None else "sdk_resume",
         "isNewSession": transcript is None and turn.session.message_count == 0,
@@ -109,6 +109,12 @@ def _how_to_start(turn: Turn) -> tuple[Message, str, dict[str, Any]]:
         content=INTERRUPTED,
     )
     return note, note.content, info
+
+
+def _transcript(session_id: UUID) -> bytes | None:
+    """None, too, where it was begun and nothing is said in it yet: the CLI resumes no such thing."""
+    transcript = transcripts.raw(session_id)
+    return transcript if transcript and any(transcripts.entries(transcript)) else None
 
 
 def _has_worked(turn: Turn) -> bool:

@@ -59,7 +59,7 @@ class Recorder:
         would come after the turn's last."""
         writing = in_thread(record)(self._session_id, kind, payload, hold=self._hold)
         event: SessionEvent = await to_its_end(writing)
-        self._last_seq = event.seq
+        self._last_seq = max(self._last_seq, event.seq)  # the gate writes beside what the run says
 
     async def delta(self, delta: Delta) -> None:
         """Only the bus hears it. `after` is the row that a reader must have seen before it."""
@@ -84,9 +84,7 @@ class Recorder:
 
     async def said(self, said: Said) -> None:
         if self._unfinished is not None and self._unfinished.text != storable(said.content):
-            self._block += (
-                1  # the model was asked again, and answered in one piece: what was begun is given up
-            )
+            self._block += 1  # the model was asked again and answered in one piece: the beginning is given up
         self._unfinished = None
         if said.kind is BlockKind.TEXT:
             self.response = said.content

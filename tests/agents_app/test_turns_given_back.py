@@ -119,6 +119,15 @@ class TestAfterALoss:
         request = engine.runtime.requests[-1]
         assert (request.text, request.resume, request.message_id) == (INTERRUPTED, True, note.pk)
 
+    @pytest.mark.parametrize("begun", [b"", b'{"type":"queue-operation"}\n', b'{"type":"us'])
+    async def test_a_transcript_that_was_only_begun_is_none(
+        self, engine: Engine, monkeypatch: pytest.MonkeyPatch, begun: bytes
+    ) -> None:
+        opened = await engine.say("hi")
+        monkeypatch.setattr(transcripts, "raw", lambda session_id: begun)
+        await engine.run(opened)
+        assert [request.resume for request in engine.runtime.requests] == [False]
+
     async def test_both_are_said_where_the_transcript_came_too_late(
         self, engine: Engine, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session as Login
 
-from agents_app.runtimes.scripted import Hold, Say, ScriptedRuntime
+from agents_app.runtimes.scripted import Begin, Hold, Say, ScriptedRuntime
 from sessions_app.access.models import ApiKey
 from sessions_app.stream import KEEP_ALIVE
 from sessions_app.watch import LOOKS_AGAIN_EVERY
@@ -73,16 +73,16 @@ async def test_who_may_not_read_learns_nothing_from_a_bad_after(nobody: Web, cy_
 
 async def test_what_comes_later_comes_at_once(ada_calls: Web, worker: ScriptedRuntime) -> None:
     here = Hold(asyncio.Event(), asyncio.Event())
-    worker.scripts["x"] = [here, Say("Later.")]
+    worker.scripts["x"] = [Begin("Lat"), here, Say("Later.")]
     said = await ada_calls.say("x")
     async with ada_calls.streaming("GET", f"/api/chat/{said['sessionId']}/events") as stream:
-        frames = await stream.until("user_message")  # so it listens by now
-        await here.reached.wait()
+        frames = await stream.until("text")
+        assert (frames[-1].id, frames[-1].data["delta"]) == ("", "Lat")
         here.go_on.set()
         frames += await stream.until("done")
-    text = "".join(f.data["delta"] for f in frames if f.type == "text" and not f.id)
-    assert text == "Later."
-    assert [int(f.id) for f in frames if f.id] == list(range(1, int(frames[-1].id) + 1))
+    rows = [frame for frame in frames if frame.id]
+    assert [int(row.id) for row in rows] == list(range(1, int(rows[-1].id) + 1))
+    assert [row.data["content"] for row in rows if row.type == "text"] == ["Later."]
 
 
 async def test_head_answers_and_ends(ada_calls: Web) -> None:

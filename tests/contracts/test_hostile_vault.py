@@ -277,6 +277,26 @@ async def left_open(
         yield Stage(ClaudeRuntime(door), sandbox_that_runs("none"), trap.vault, home, Trust.FULL)
 
 
+async def test_an_agent_lays_no_trap_for_its_next_turn(
+    stage: Stage, trap: Trap, model: ScriptedModel
+) -> None:
+    places = [
+        *(
+            trap.vault / name
+            for name in (".claude/settings.json", ".mcp.json", "CLAUDE.md", ".claude/new.json")
+        ),
+        *(stage.config / name for name in ("settings.json", ".claude.json", "shell-snapshots/x.sh")),
+    ]
+    before = [content_of(place) for place in places]
+    writes = [calls("Write", file_path=str(place), content=SECRET) for place in places]
+    model.script("work", [*writes, say("Done.")])
+    heard = await stage.play("work")
+    answers = [event for event in heard if isinstance(event, Answered)]
+    assert [answer.is_error for answer in answers] == [True] * len(places)
+    assert not [place for place in places if SECRET in content_of(place)]
+    assert before[:4] == [content_of(place) for place in places[:4]]
+
+
 async def test_with_the_options_left_open_the_traps_spring(
     left_open: Stage, trap: Trap, model: ScriptedModel
 ) -> None:
@@ -317,6 +337,10 @@ def sent_to(model: ScriptedModel) -> str:
     return "\n".join(json.dumps(asked.body) + str(asked.headers) for asked in model.requests).replace(
         f"'x-api-key': '{KEY}'", ""
     )
+
+
+def content_of(file: Path) -> str:
+    return file.read_text() if file.exists() else ""
 
 
 def everything_below(folder: Path) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Protocol
@@ -249,7 +249,7 @@ class TestTools:
         model.script("wait", [calls("Bash", command="touch started; sleep 600; touch ended")])
 
         async def interrupt(run: Any) -> None:
-            await appears(stage.vault / "started")
+            await until((stage.vault / "started").exists)
             await run.interrupt()
 
         heard = await stage.play("wait", interrupt)
@@ -393,39 +393,53 @@ class TestPrompts:
         assert NOTE not in str(asked.body)
 
 
+class TestATranscriptThatWasOnlyBegun:
+    @pytest.mark.parametrize("begun", ["", '{"type":"queue-operation"}\n', '{"type":"queue-op'])
+    async def test_is_in_nobodys_way(self, hostless: Stage, model: ScriptedModel, begun: str) -> None:
+        folder = hostless.config / "projects" / transcripts.encoded(hostless.vault)
+        folder.mkdir(parents=True)
+        (folder / f"{hostless.session_id}.jsonl").write_text(begun)
+        await hostless.play("hi")
+        transcript = transcripts.raw(hostless.session_id) or b""
+        assert transcripts.holds(transcript, hostless.requests[0].message_id)
+
+
 class TestWhatIsLeft:
     # One that has its session, its parent and its environment no more is found behind a wall only.
     LEAVES = "setsid sleep 4321 & (setsid sleep 4321 &) ; touch started; echo ok"
 
-    @pytest.mark.parametrize("how", ["to its end", "by an exception", "cancelled", "cancelled twice"])
+    HOW = {
+        "to its end": "list",
+        "by an exception": "ZeroDivisionError",
+        "cancelled": "CancelledError",
+        "cancelled twice": "CancelledError",
+    }
+
+    @pytest.mark.parametrize("how", HOW)
     async def test_nothing_is_left_however_it_is_left(
         self, stage: Stage, model: ScriptedModel, how: str
     ) -> None:
-        at = model.hold()
+        at, may_leave = model.hold(), asyncio.Event()
         model.script("leave", [calls("Bash", command=self.LEAVES), say("Half a ", at, "sentence.")])
-        running = asyncio.create_task(stage.play("leave", self.then(how, at)))
-        await asyncio.to_thread(at.reached.wait, PATIENCE)
-        assert len([line for line in command_lines(stage) if line.startswith("sleep")]) == 2
-        if how.startswith("cancelled"):
-            running.cancel()
-        if how == "cancelled twice":
-            await asyncio.sleep(0)
-            running.cancel()
-        else:
-            at.release()
-        await asyncio.wait({running})
-        assert processes_of(stage) == []
-        assert (running.cancelled(), list(papers_of(stage))) == (how.startswith("cancelled"), [])
-        assert stage.runtime._door._issued == {}  # type: ignore[attr-defined]
 
-    @staticmethod
-    def then(how: str, at: Any) -> Any:
-        async def raises(run: Any) -> None:
-            await asyncio.to_thread(at.reached.wait, PATIENCE)
+        async def leaves(run: Any) -> None:
+            await may_leave.wait()
+            at.release()
             if how == "by an exception":
                 raise ZeroDivisionError
 
-        return raises
+        running = asyncio.create_task(stage.play("leave", leaves))
+        await asyncio.to_thread(at.reached.wait, PATIENCE)
+        await until(lambda: len([each for each in command_lines(stage) if each.startswith("sleep")]) == 2)
+        for _ in range({"cancelled": 1, "cancelled twice": 2}.get(how, 0)):
+            running.cancel()
+            await asyncio.sleep(0)
+        may_leave.set()
+        (left,) = await asyncio.gather(running, return_exceptions=True)
+        assert type(left).__name__ == self.HOW[how]
+        assert processes_of(stage) == []
+        assert papers_of(stage) == []
+        assert stage.runtime._door._issued == {}  # type: ignore[attr-defined]
 
 
 class TestTheEnvironment:
@@ -451,9 +465,10 @@ class TestTheEnvironment:
         assert model.asked("env")[-1].headers["x-api-key"] == KEY
 
 
-async def appears(path: Path) -> None:
+async def until(is_so: Callable[[], bool]) -> None:
+    """What other processes do, nobody tells us."""
     async with asyncio.timeout(PATIENCE):
-        while not path.exists():
+        while not is_so():
             await asyncio.sleep(0.01)
 
 

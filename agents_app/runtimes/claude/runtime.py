@@ -3,6 +3,7 @@ tool calls decided by the gate, and everything that it started gone when the run
 
 import asyncio
 import logging
+import os
 import tempfile
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -54,7 +55,7 @@ class ClaudeRuntime:
 
     @asynccontextmanager
     async def open(self, request: RunRequest, gate: Gate) -> AsyncIterator["ClaudeRun"]:
-        request.config.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_place(request)
         mark = launcher.new_mark()
         door_pass = self._door.issue()
         with tempfile.TemporaryDirectory(prefix="run-", dir=_papers()) as folder:
@@ -178,6 +179,15 @@ class ClaudeRun:
         """What the CLI refused by its own deny rules never came to the gate, and is told like the gate's."""
         for call in refusals(message, self._calls):
             await self._gate.refused_elsewhere(call, "deny_list", BY_THE_CLI)
+
+
+def _make_place(request: RunRequest) -> None:
+    """The session's own folder. A transcript in which nothing was said yet when its CLI was killed would be
+    in the way: of a new start ("already in use") as of a resume ("no conversation found")."""
+    request.config.mkdir(mode=0o700, parents=True, exist_ok=True)
+    projects = request.config / "projects"
+    if not request.resume and os.path.lexists(projects):
+        projects.rename(request.config / f"projects-before-{request.message_id}")
 
 
 async def _close(client: ClaudeSDKClient) -> None:
