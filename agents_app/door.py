@@ -142,9 +142,10 @@ async def _stream(request: web.BaseRequest, answer: aiohttp.ClientResponse) -> w
             f"The model's address redirects ({answer.status}). Set ANTHROPIC_BASE_URL to where it leads."
         )
         raise Refused(502, "api_error", problem)
-    response = web.StreamResponse(
-        status=answer.status, reason=answer.reason, headers=_passed_on(answer.headers)
-    )
+    headers = _passed_on(answer.headers)
+    if answer.status == 401:
+        headers["x-should-retry"] = "false"  # a wrong key stays wrong; the CLI would try it for minutes
+    response = web.StreamResponse(status=answer.status, reason=answer.reason, headers=headers)
     try:
         await response.prepare(request)
         async for piece in answer.content.iter_any():

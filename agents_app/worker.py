@@ -4,6 +4,7 @@ import asyncio
 import logging
 import threading
 from concurrent.futures import CancelledError
+from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
 from uuid import UUID
@@ -81,6 +82,8 @@ class TurnWorker:
         self._runtime = _runtime(self._door)
         await in_thread(leases.release_predecessor)(self.holder)
         await self._say_alive()
+        # What waits may have been rung for in the worker's last life, when nobody took it any more.
+        await in_thread(leases.ring_for_waiting)(timedelta())
         self._renewing = asyncio.create_task(self._renew())
 
     async def _renew(self) -> None:

@@ -21,7 +21,12 @@ app.conf.update(
         "?db=", "?virtual_host="
     ),
     broker_connection_retry_on_startup=True,
-    broker_transport_options={"socket_connect_timeout": 2, "socket_keepalive": True},
+    broker_transport_options={
+        "socket_connect_timeout": 2,
+        "socket_keepalive": True,
+        # A POST does not wait for a broker that is away: its turn is queued, and a sweep rings again.
+        **dict.fromkeys(("max_retries", "interval_start", "interval_step", "interval_max"), 0),
+    },
     task_ignore_result=True,
     task_acks_late=False,
     task_default_queue="background",

@@ -86,3 +86,4 @@ stop.addEventListener("click", () => {
 });
 
 if (session) open(session).catch(complain);
+send.disabled = false; // until here there was nobody to take what is sent

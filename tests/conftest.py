@@ -1,15 +1,32 @@
 """The cast: Ada owns, Ben is a member, Vi may only look, Cy must have no access."""
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connections
 
 from agents_app.runtimes.scripted import ScriptedRuntime, runtime
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Membership, Role, Workspace
 from sessions_app.access.services import caller_of_user, make_key
+from sessions_app.threads import THREADS, _pool
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None) -> Iterator[None]:
+    """Before the test database goes, the threads of the service pool let go of it."""
+    yield
+    together = threading.Barrier(THREADS)
+
+    def let_go() -> None:
+        connections.close_all()
+        together.wait(10)
+
+    for done in [_pool.submit(let_go) for _ in range(THREADS)]:
+        done.result(20)
 
 
 @pytest.fixture

@@ -39,12 +39,12 @@ def release_predecessor(holder: Holder) -> int:
     return _take_back_all(Turn.objects.active().filter(worker=holder.name).exclude(boot=holder.boot))
 
 
-def ring_for_waiting() -> int:
+def ring_for_waiting(after: timedelta = RUNG_AGAIN_AFTER) -> int:
     """Rings again for turns that stayed queued: their ring was lost, or its worker was. Not while no worker
     lives: what nobody takes would fill the broker's memory."""
     if not workers.living("turns"):
         return 0
-    waiting = Turn.objects.filter(status=TurnStatus.QUEUED, created_at__lt=timezone.now() - RUNG_AGAIN_AFTER)
+    waiting = Turn.objects.filter(status=TurnStatus.QUEUED, created_at__lt=timezone.now() - after)
     free = waiting.exclude(session__turns__in=Turn.objects.active())
     sessions: set[UUID] = set(free.values_list("session_id", flat=True))
     for session_id in sessions:

@@ -290,9 +290,7 @@ def _directory(workspace: Workspace, trust: str, wanted: str) -> str:
     vault = Path(workspace.vault_path).resolve()
     resolved = (vault / wanted).resolve()
     if trust != TrustLevel.FULL and not resolved.is_relative_to(vault):
-        raise OutsideVault(
-            "The working directory lies outside the vault.", fields=[{"field": "workingDirectory"}]
-        )
+        raise OutsideVault.field("workingDirectory", "The working directory lies outside the vault.")
     return str(resolved)
 
 

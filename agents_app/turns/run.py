@@ -28,6 +28,7 @@ from agents_app.turns.claim import claim
 from agents_app.turns.opening import about
 from agents_app.turns.prepare import Prepared, prepare
 from agents_app.turns.recorder import Recorder
+from agents_app.turns.ringing import ring_workers
 from agents_app.turns.worker import Holder
 from permissions_app.gate import Gate
 from sessions_app import bus, transcripts
@@ -153,6 +154,7 @@ class TurnRun:
             work.cancel()
             await asyncio.wait({work})
             if _problem_of(work) and await in_thread(finish.put_back)(self._hold):
+                await in_thread(ring_workers)(self._turn.session_id)
                 return
         await self._end(work)
 

@@ -497,4 +497,4 @@ def command_lines(stage: Stage) -> list[str]:
 
 
 def papers_of(stage: Stage) -> list[Path]:
-    return list((stage.home / "papers").iterdir())
+    return list((stage.home / "papers").glob("*/run-*"))

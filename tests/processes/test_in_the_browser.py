@@ -47,7 +47,7 @@ def page(browser: Browser) -> Iterator[Page]:
 def signed_in(page: Page, up: RunningUp) -> None:
     page.goto(up.sign_in)
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_label("Message", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="Send")).to_be_enabled()
 
 
 def test_a_message_streams_and_a_reload_in_the_middle_shows_the_rest(start_up: StartUp, page: Page) -> None:

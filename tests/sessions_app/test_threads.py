@@ -1,56 +1,51 @@
-"""The one way from a coroutine into a service."""
+"""A service that was called from a coroutine goes to its end, and a cancellation is never lost."""
 
 import asyncio
-from threading import Barrier, current_thread
+import threading
 
 import pytest
-from django.contrib.auth.models import User
-from django.db import connection
 
-from sessions_app.threads import THREADS, in_thread
-
-pytestmark = [
-    pytest.mark.database,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("service_threads"),
-]
+from sessions_app.threads import in_thread
 
 
-async def test_a_service_answers_and_its_errors_come_through() -> None:
-    assert await in_thread(divmod)(7, 2) == (3, 1)
-    with pytest.raises(ZeroDivisionError):
-        await in_thread(divmod)(7, 0)
+async def test_a_cancellation_is_delivered_after_the_service_has_ended() -> None:
+    began, may_end, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def service() -> str:
+        began.set()
+        may_end.wait(10)
+        ended.set()
+        return "written"
+
+    task = asyncio.create_task(in_thread(service)())
+    await asyncio.to_thread(began.wait, 10)
+    task.cancel()
+    asyncio.get_running_loop().call_soon(may_end.set)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended.is_set()
 
 
-async def test_services_run_beside_each_other_in_a_bounded_number_of_threads() -> None:
-    together = Barrier(THREADS)
+async def test_what_a_service_raises_is_the_callers() -> None:
+    def service() -> None:
+        raise LookupError("not here")
 
-    def meet() -> str:
-        together.wait(10)
-        return current_thread().name
-
-    names = await asyncio.gather(*(in_thread(meet)() for _ in range(THREADS * 3)))
-    assert len(set(names)) == THREADS
-    assert current_thread().name not in names
+    with pytest.raises(LookupError):
+        await in_thread(service)()
 
 
-async def test_a_connection_that_the_server_closed_is_replaced(ada: User) -> None:
-    async def everybody_asks() -> list[int]:
-        return await asyncio.gather(*(in_thread(User.objects.count)() for _ in range(THREADS * 2)))
+async def test_a_second_cancellation_changes_nothing() -> None:
+    began, may_end = threading.Event(), threading.Event()
 
-    assert await everybody_asks() == [1] * THREADS * 2
-    await asyncio.to_thread(end_all_others)
-    assert await everybody_asks() == [1] * THREADS * 2
+    def service() -> None:
+        began.set()
+        may_end.wait(10)
 
-
-def end_all_others() -> None:
-    if connection.vendor != "postgresql":
-        return  # nobody closes a file of SQLite for us
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE pid <> pg_backend_pid() AND datname = current_database()"
-            )
-    finally:
-        connection.close()
+    task = asyncio.create_task(in_thread(service)())
+    await asyncio.to_thread(began.wait, 10)
+    task.cancel()
+    await asyncio.sleep(0)
+    task.cancel()
+    asyncio.get_running_loop().call_soon(may_end.set)
+    with pytest.raises(asyncio.CancelledError):
+        await task

@@ -4,6 +4,7 @@ tool calls decided by the gate, and everything that it started gone when the run
 import asyncio
 import logging
 import os
+import shutil
 import tempfile
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -51,6 +52,7 @@ NOT_THROUGH_THE_GATE = "The gate did not allow this call."
 class ClaudeRuntime:
     def __init__(self, door: Door) -> None:
         self._door = door
+        self._papers = _own_folder(door.socket.stem)
         self._starting = asyncio.Semaphore(STARTS_AT_ONCE)
 
     @asynccontextmanager
@@ -58,7 +60,7 @@ class ClaudeRuntime:
         _make_place(request)
         mark = launcher.new_mark()
         door_pass = self._door.issue()
-        with tempfile.TemporaryDirectory(prefix="run-", dir=_papers()) as folder:
+        with tempfile.TemporaryDirectory(prefix="run-", dir=self._papers) as folder:
             run = ClaudeRun(request, gate, Path(folder))
             client: ClaudeSDKClient | None = None
             try:
@@ -210,7 +212,9 @@ async def _end(client: ClaudeSDKClient | None, mark: str) -> None:
         log.exception("The SDK did not let go of a CLI that has ended.")
 
 
-def _papers() -> Path:
-    folder = Path(settings.PARACHUTE_HOME) / "papers"
-    folder.mkdir(mode=0o700, exist_ok=True)
+def _own_folder(worker: str) -> Path:
+    """For the files that prompts go by. A worker that was killed left its own behind: it starts with none."""
+    folder = Path(settings.PARACHUTE_HOME) / "papers" / worker
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700, parents=True)
     return folder
