@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+CANCELLED_AGAIN_AFTER = 1.0  # seconds
+
 
 async def to_its_end(coroutine: Coroutine[Any, Any, T]) -> T:
     """Waits for it however often the caller is cancelled meanwhile. Its result, or its exception, is the
@@ -22,3 +24,11 @@ async def to_its_end(coroutine: Coroutine[Any, Any, T]) -> T:
         caller.uncancel()  # counted once: a time-out around the caller still knows its own
         caller.cancel()
     return task.result()
+
+
+async def end(task: asyncio.Task[Any]) -> None:
+    """Cancels a task until it has ended. Once is not enough: libraries lose a cancellation that comes in the
+    moment in which they get what they waited for."""
+    while not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=CANCELLED_AGAIN_AFTER)

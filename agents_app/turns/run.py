@@ -19,7 +19,7 @@ from uuid import UUID, uuid4
 
 from django.db import DatabaseError
 
-from agents_app.endings import to_its_end
+from agents_app.endings import end, to_its_end
 from agents_app.errors import AgentError
 from agents_app.runtimes.base import Run, Runtime
 from agents_app.runtimes.events import Answered, Delta, Ended, Ready, Said, Used, Warned
@@ -131,7 +131,7 @@ class TurnRun:
     async def _is_stopped(self, work: asyncio.Task[Ended]) -> bool:
         held, abort = await in_thread(self._look)()
         if not held:
-            work.cancel()
+            await end(work)
         elif abort:
             await self._interrupt(work)
         return abort or not held
@@ -146,13 +146,12 @@ class TurnRun:
             asking = asyncio.create_task(self._run.interrupt())
             await asyncio.wait({work}, timeout=INTERRUPT_GRACE)
             asking.cancel()
-        work.cancel()
+        await end(work)
 
     async def _give_back(self, work: asyncio.Task[Ended]) -> None:
         """Back to the queue, unless it is over already, or somebody wants it to be."""
         if not work.done():
-            work.cancel()
-            await asyncio.wait({work})
+            await end(work)
             if _problem_of(work) and await in_thread(finish.put_back)(self._hold):
                 await in_thread(ring_workers)(self._turn.session_id)
                 return

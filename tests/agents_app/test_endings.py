@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from agents_app.endings import to_its_end
+from agents_app import endings
+from agents_app.endings import end, to_its_end
 
 
 class Work:
@@ -72,3 +73,21 @@ async def test_a_time_out_around_it_is_still_a_time_out(work: Work) -> None:
             await asyncio.sleep(0)
     assert limit.expired()
     assert work.has_ended
+
+
+async def test_a_task_that_loses_a_cancellation_is_cancelled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endings, "CANCELLED_AGAIN_AFTER", 0.01)
+    lost: list[int] = []
+
+    async def loses_two() -> None:
+        while len(lost) < 2:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                lost.append(1)
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(loses_two())
+    await asyncio.sleep(0)
+    await end(task)
+    assert task.cancelled() and len(lost) == 2

@@ -401,3 +401,19 @@ async def test_what_is_not_understood_makes_nobody_deaf(
         assert await listener.next(5) is None
         assert (await heard(listener, 1))[0]["seq"] == 1
     assert "not understood" in caplog.text
+
+
+async def test_who_is_cancelled_while_publishing_is_cancelled(bus: Bus) -> None:
+    """At whatever step it comes: the Redis client loses one in five."""
+
+    async def speaks() -> None:
+        await bus.publish(TOPIC, delta(0, "a"))
+        await asyncio.Event().wait()
+
+    for steps in range(60):
+        speaking = asyncio.create_task(speaks())
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        speaking.cancel()
+        done, _ = await asyncio.wait({speaking}, timeout=5)
+        assert done
