@@ -407,7 +407,7 @@ async def test_who_is_cancelled_while_publishing_is_cancelled(bus: Bus) -> None:
     """At whatever step it comes: the Redis client loses one in five."""
 
     async def speaks() -> None:
-        await bus.publish(TOPIC, delta(0, "a"))
+        await bus.publish(TOPIC, delta("a", 0))
         await asyncio.Event().wait()
 
     for steps in range(60):
