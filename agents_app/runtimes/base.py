@@ -29,7 +29,7 @@ class RunRequest:
     vault: Path
     config: Path
     sandbox: Sandbox
-    masked: tuple[Path, ...] = ()
+    masked: tuple[Path, ...] = ()  # hidden in the wall, wherever they lie: our own home may be in the vault
 
 
 class Run(Protocol):

@@ -58,7 +58,7 @@ def prepare(turn: Turn) -> Prepared:
         vault=vault,
         config=config,
         sandbox=wall.sandbox,
-        masked=_masked(vault),
+        masked=(Path(settings.PARACHUTE_HOME),),
     )
     operators = _is_operator(session.created_by) and _is_operator(message.author)
     setting = _setting(session, request, is_wall=wall.sandbox.is_wall, operator=operators)
@@ -130,12 +130,6 @@ def _with_context(message: Message) -> str:
     if message.prior_conversation:
         text = f"## Prior conversation\n\n{message.prior_conversation}\n\n---\n\n{text}"
     return text
-
-
-def _masked(vault: Path) -> tuple[Path, ...]:
-    """What a wall must hide although it lies in the vault: our own home, where somebody put it there."""
-    home = Path(settings.PARACHUTE_HOME).resolve()
-    return (home,) if home.is_relative_to(vault) else ()
 
 
 def _is_operator(user: User | None) -> bool:
