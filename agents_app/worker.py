@@ -106,6 +106,7 @@ class TurnWorker:
             if left:
                 log.warning("%s turns did not end in time; the next start takes them up.", len(left))
         self._renewing.cancel()
+        await self._runtime.close()
         await self._door.close()
         await in_thread(workers.say_goodbye)(self.holder.name, self.holder.boot)
 

@@ -6,7 +6,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,9 +27,12 @@ class Process:
     environment: bytes
 
 
-def end_everything(mark: str, group: int | None = None) -> int:
+def end_everything(
+    mark: str, group: int | None = None, spared: Collection[tuple[int, str]] = frozenset()
+) -> int:
     """Kills all that `marked` finds until nothing is left, waits for its end, and says how many there were.
 
+    `spared` are processes, each with its start, that are left alone.
     It blocks for some milliseconds (at most PATIENCE): call it in a thread. Where there is no /proc it
     kills the process group `group`, which is the pid of the launch.
     """
@@ -37,7 +40,8 @@ def end_everything(mark: str, group: int | None = None) -> int:
         return _kill_group(group)
     ended, deadline = set[tuple[int, str]](), time.monotonic() + PATIENCE
     for _ in range(ROUNDS):
-        if not (left := marked(mark)):
+        left = [each for each in marked(mark) if (each.pid, each.started) not in spared]
+        if not left:
             break
         ended |= {(each.pid, each.started) for each in left}
         _wait([handle for each in left if (handle := _kill(each)) is not None], deadline)

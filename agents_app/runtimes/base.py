@@ -44,7 +44,10 @@ class Run(Protocol):
 
 class Runtime(Protocol):
     def open(self, request: RunRequest, gate: Gate) -> AbstractAsyncContextManager[Run]:
-        """A run that has not begun; what it started is gone when the context is left, however it is left."""
+        """A run that has not begun. What it started is gone when the context is left, however it is left, but
+        for one idle process that may be kept for the session's next turn and ends with `close`."""
+
+    async def close(self) -> None: ...
 
 
 class RunFailed(AgentError):

@@ -92,6 +92,9 @@ class ScriptedRuntime:
         finally:
             self.open_runs -= 1
 
+    async def close(self) -> None:
+        """It keeps nothing."""
+
 
 class ScriptedRun:
     def __init__(self, request: RunRequest, gate: Gate, steps: list[Step]) -> None:

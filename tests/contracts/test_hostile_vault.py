@@ -191,7 +191,7 @@ def trap(tmp_path: Path, listener: Listener) -> Trap:
 async def stage(request: pytest.FixtureRequest, trap: Trap, model: ScriptedModel, settings: Any) -> Any:
     trust, _, wall = request.param.partition(", ")
     async with door_to(model.url) as door:
-        runtime = ClaudeRuntime(door)
+        runtime = ClaudeRuntime(door, most_warm=0)
         yield Stage(runtime, sandbox_that_runs(wall), trap.vault, Path(settings.PARACHUTE_HOME), Trust(trust))
 
 
@@ -269,12 +269,12 @@ async def left_open(
         options = replace(closed(*args, **kwargs), setting_sources=sources, settings=None)
         return replace(options, strict_mcp_config=False, verbatim_prompts=False)
 
-    monkeypatch.setattr("agents_app.runtimes.claude.runtime.options_for", opened)
+    monkeypatch.setattr("agents_app.runtimes.claude.process.options_for", opened)
     settings.PARACHUTE_AGENT_ENVIRONMENT |= {"CLAUDE_CODE_MAX_RETRIES": "0"}
     model.script("work", [calls("Read", file_path=str(trap.vault / "Note.md")), say("Done.")])
     async with door_to(model.url) as door:
         home = Path(settings.PARACHUTE_HOME)
-        yield Stage(ClaudeRuntime(door), sandbox_that_runs("none"), trap.vault, home, Trust.FULL)
+        yield Stage(ClaudeRuntime(door, most_warm=0), sandbox_that_runs("none"), trap.vault, home, Trust.FULL)
 
 
 async def test_an_agent_lays_no_trap_for_its_next_turn(

@@ -117,7 +117,7 @@ def home(settings: Any) -> Path:
 
 @pytest.fixture
 async def claude(stack: AsyncExitStack, model: ScriptedModel) -> ClaudeRuntime:
-    return ClaudeRuntime(await stack.enter_async_context(door_to(model.url)))
+    return ClaudeRuntime(await stack.enter_async_context(door_to(model.url)), most_warm=0)
 
 
 @pytest.fixture(params=["none", "bubblewrap"])
@@ -318,7 +318,7 @@ class TestFailures:
 
     async def test_a_model_that_cannot_be_reached_is_the_network(self, hostless: Stage) -> None:
         async with door_to("http://127.0.0.1:1") as door:
-            hostless.runtime = ClaudeRuntime(door)
+            hostless.runtime = ClaudeRuntime(door, most_warm=0)
             with pytest.raises(RunFailed) as raised:
                 await hostless.play("hi")
         assert raised.value.code == "network_error"

@@ -1,0 +1,181 @@
+"""One process of the CLI, behind its wall: started once, good for one turn after another of its session."""
+
+import asyncio
+import logging
+import sys
+import tempfile
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from claude_agent_sdk import (
+    ClaudeSDKClient,
+    ClaudeSDKError,
+    HookContext,
+    HookInput,
+    HookJSONOutput,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    ToolPermissionContext,
+)
+
+from agents_app import launcher
+from agents_app.door import Door
+from agents_app.runtimes.base import RunFailed, RunRequest
+from agents_app.runtimes.claude.failures import failure_to_start
+from agents_app.runtimes.claude.options import launch_for, options_for
+from agents_app.sandboxes.base import CannotConfine
+from permissions_app.rules.decision import Decision, Verdict
+from permissions_app.rules.ladder import ToolCall
+
+log = logging.getLogger(__name__)
+
+CLOSES_WITHIN = 5.0
+BETWEEN_TURNS = Decision(Verdict.DENY, "turn_over", "No turn is running in this session.")
+
+
+class Served(Protocol):
+    """Who answers for the tool calls of a process: the turn that it serves."""
+
+    async def decide(self, call: ToolCall, directory: Path) -> Decision: ...
+
+    async def decide_again(self, call: ToolCall) -> Decision: ...
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """All that a process was started with. A turn that wants anything else gets a new process: a connected
+    one never sees a changed file or option."""
+
+    model: str
+    system_prompt: str
+    append: str
+    directory: Path
+    vault: Path
+    sandbox: str
+    masked: tuple[Path, ...]
+    deny: tuple[str, ...]
+
+    @classmethod
+    def of(cls, request: RunRequest, deny: list[str]) -> "Fingerprint":
+        return cls(
+            model=request.model,
+            system_prompt=request.system_prompt,
+            append=request.append,
+            directory=request.directory,
+            vault=request.vault,
+            sandbox=request.sandbox.name,
+            masked=request.masked,
+            deny=tuple(deny),
+        )
+
+
+class ClaudeProcess:
+    def __init__(self, request: RunRequest, deny: list[str], door: Door, papers: Path) -> None:
+        self.session_id = request.session_id
+        self.fingerprint = Fingerprint.of(request, deny)
+        self.client: ClaudeSDKClient
+        self._mark = launcher.new_mark()
+        self._door = door
+        self._pass = door.issue()
+        self._papers = tempfile.TemporaryDirectory(prefix="run-", dir=papers)
+        self._last_words: deque[str] = deque(maxlen=3)
+        self._serves: Served | None = None
+        self._own: set[tuple[int, str]] = set()  # the processes that it is, as opposed to what turns started
+        self._is_started = False
+
+    async def start(self, request: RunRequest) -> None:
+        options = await asyncio.to_thread(self._options, request)
+        self.client = ClaudeSDKClient(options)
+        self._is_started = True
+        try:
+            await self.client.connect()
+        except (ClaudeSDKError, OSError) as error:
+            raise failure_to_start(error, self.heard()) from error
+        self._own = await asyncio.to_thread(self._marked)
+
+    def serve(self, turn: Served, turn_id: str) -> None:
+        self._serves, self._pass.turn = turn, turn_id
+
+    async def rest(self) -> None:
+        """Between turns it may neither ask the model nor use a tool, and what the last turn left is ended."""
+        self._serves, self._pass.turn = None, None
+        await asyncio.to_thread(launcher.end_everything, self._mark, None, self._own)
+        self._own = await asyncio.to_thread(self._marked)
+
+    def is_alive(self) -> bool:
+        """Whether all that rested is there still; where the system does not say, it is taken to be."""
+        return all(Path(f"/proc/{pid}").exists() for pid, _ in self._own)
+
+    async def close(self) -> None:
+        """The friendly end, in which the CLI writes its transcript to the last line."""
+        try:
+            async with asyncio.timeout(CLOSES_WITHIN):
+                await self.client.disconnect()
+        except (TimeoutError, ClaudeSDKError) as error:
+            log.warning("A CLI did not end by itself (%s) and is killed.", type(error).__name__)
+
+    async def end(self) -> None:
+        """The certain end. What the SDK thinks of it does not change that it is one."""
+        self._serves, self._pass.turn = None, None
+        self._pass.revoke()
+        await asyncio.to_thread(launcher.end_everything, self._mark)
+        try:
+            async with asyncio.timeout(CLOSES_WITHIN):
+                if self._is_started:
+                    await self.client.disconnect()
+        except Exception:
+            log.exception("The SDK did not let go of a CLI that has ended.")
+        self._papers.cleanup()
+
+    def _marked(self) -> set[tuple[int, str]]:
+        if not sys.platform.startswith("linux"):
+            return set()
+        return {(each.pid, each.started) for each in launcher.marked(self._mark)}
+
+    def heard(self) -> str:
+        return " ".join(self._last_words)
+
+    def _options(self, request: RunRequest) -> Any:
+        """It looks at many files, for what a wall shows: call it in a thread."""
+        papers = Path(self._papers.name)
+        try:
+            launch = launch_for(
+                request, papers=papers, mark=self._mark, token=self._pass.token, door=self._door.socket
+            )
+        except CannotConfine as error:
+            raise RunFailed("sandbox_unavailable", str(error)) from error
+        deny = list(self.fingerprint.deny)
+        options = options_for(
+            request, launch=launch, papers=papers, deny=deny, gate=self._before_tool, ask=self._may_use
+        )
+        options.stderr = self._last_words.append
+        return options
+
+    async def _before_tool(
+        self, given: HookInput, tool_use_id: str | None, context: HookContext
+    ) -> HookJSONOutput:
+        """The gate, asked before every call. What raises here blocks the call."""
+        hook: Any = given
+        call = ToolCall(tool_use_id or hook["tool_use_id"], hook["tool_name"], hook["tool_input"])
+        turn = self._serves
+        decision = await turn.decide(call, Path(hook["cwd"])) if turn else BETWEEN_TURNS
+        return {
+            "hookSpecificOutput": {
+                "hookEventName": "PreToolUse",
+                "permissionDecision": decision.verdict.value,
+                "permissionDecisionReason": decision.reason,
+            }
+        }
+
+    async def _may_use(
+        self, name: str, given: dict[str, Any], context: ToolPermissionContext
+    ) -> PermissionResultAllow | PermissionResultDeny:
+        """The CLI's own second thoughts. Only what the gate allowed, with this very input, is let through."""
+        call = ToolCall(context.tool_use_id or "", name, given)
+        turn = self._serves
+        decision = await turn.decide_again(call) if turn else BETWEEN_TURNS
+        if decision.verdict is Verdict.ALLOW:
+            return PermissionResultAllow()
+        return PermissionResultDeny(message=decision.reason)

@@ -1,0 +1,144 @@
+"""A process that rests between two turns: it answers the next message of its session, and nothing else."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from uuid import uuid4
+
+import psutil
+import pytest
+from django.conf import settings
+
+from agents_app.demo_model.wire import WRONG_KEY, say
+from agents_app.runtimes.base import RunFailed
+from agents_app.runtimes.claude import warm
+from agents_app.runtimes.claude.runtime import ClaudeRuntime
+from agents_app.runtimes.events import Ended, RuntimeEvent
+from permissions_app.rules.setting import Trust
+from sessions_app import transcripts
+from tests.contracts.stage import Stage, door_to, sandbox_that_runs
+from tests.scripted_model import ScriptedModel, calls
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedModel]:
+    with ScriptedModel() as scripted:
+        yield scripted
+
+
+@pytest.fixture
+async def claude(model: ScriptedModel) -> AsyncIterator[ClaudeRuntime]:
+    async with AsyncExitStack() as stack:
+        runtime = ClaudeRuntime(await stack.enter_async_context(door_to(model.url)), most_warm=2)
+        yield runtime
+        await runtime.close()
+        assert runtime._door._issued == {}
+
+
+@pytest.fixture(params=["none", "bubblewrap"])
+def stage(request: pytest.FixtureRequest, claude: ClaudeRuntime, vault: Path) -> Stage:
+    sandbox = sandbox_that_runs(request.param)
+    trust = Trust.VAULT if sandbox.is_wall else Trust.FULL
+    return Stage(claude, sandbox, vault, Path(settings.PARACHUTE_HOME), trust)
+
+
+def resting(stage: Stage) -> set[int]:
+    """The processes that rest for this stage's session."""
+    assert isinstance(stage.runtime, ClaudeRuntime)
+    kept = stage.runtime._warm._resting.get(stage.session_id)
+    return {pid for pid, _ in kept.process._own} if kept else set()
+
+
+def response(events: list[RuntimeEvent]) -> str:
+    assert isinstance(events[-1], Ended)
+    return events[-1].response
+
+
+async def test_the_next_message_goes_to_the_process_that_rests(stage: Stage, model: ScriptedModel) -> None:
+    model.script("first", [say("One.")])
+    model.script("second", [say("Two.")])
+    assert response(await stage.play("first")) == "One."
+    before = resting(stage)
+    assert response(await stage.play("second")) == "Two."
+    assert before and resting(stage) == before
+    assert "One." in str(model.asked("second")[0].body["messages"])
+
+
+async def test_what_a_turn_left_running_is_ended_and_the_process_is_not(
+    stage: Stage, model: ScriptedModel
+) -> None:
+    model.script("leave", [calls("Bash", command="setsid sleep 300 & echo left"), say("Left.")])
+    await stage.play("leave")
+    before = resting(stage)
+    assert response(await stage.play("and now?")) == "ok"
+    assert resting(stage) == before
+    commands = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in before]
+    assert not [line for line in commands if line.startswith(b"sleep")]
+
+
+async def test_another_prompt_or_model_gets_a_new_process(stage: Stage, model: ScriptedModel) -> None:
+    await stage.play("first")
+    before = resting(stage)
+    assert response(await stage.play("second", append="Be brief.")) == "ok"
+    assert resting(stage).isdisjoint(before)
+    again = resting(stage)
+    assert response(await stage.play("third", append="Be brief.", model="opus")) == "ok"
+    assert resting(stage).isdisjoint(again)
+
+
+async def test_a_session_that_went_on_elsewhere_gets_a_new_process(stage: Stage) -> None:
+    await stage.play("first")
+    before = resting(stage)
+    (transcript,) = stage.config.glob("projects/*/*.jsonl")
+    with transcript.open("a") as file:
+        file.write('{"type":"note of another worker"}\n')
+    assert response(await stage.play("second")) == "ok"
+    assert resting(stage).isdisjoint(before)
+
+
+async def test_a_process_that_died_while_it_rested_is_replaced(stage: Stage) -> None:
+    await stage.play("first")
+    processes = [psutil.Process(pid) for pid in resting(stage)]
+    processes[0].kill()
+    await asyncio.to_thread(psutil.wait_procs, processes[:1], 10)
+    assert response(await stage.play("second")) == "ok"
+
+
+async def test_only_so_many_rest_and_the_oldest_goes_first(stage: Stage, claude: ClaudeRuntime) -> None:
+    sessions = []
+    for _ in range(3):
+        stage.session_id = uuid4()
+        stage.requests.clear()
+        sessions.append(stage.session_id)
+        await stage.play("hello")
+    assert list(claude._warm._resting) == sessions[1:]
+
+
+async def test_none_rests_longer_than_it_may(
+    stage: Stage, claude: ClaudeRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warm, "RESTS_AT_MOST", 0.0)
+    await stage.play("hello")
+    await claude.close()
+    assert not claude._warm._resting
+
+
+async def test_a_turn_that_failed_leaves_no_process(stage: Stage, model: ScriptedModel) -> None:
+    model.default = WRONG_KEY
+    with pytest.raises(RunFailed):
+        await stage.play("hello")
+    assert resting(stage) == set()
+
+
+async def test_between_turns_the_door_is_shut(stage: Stage, claude: ClaudeRuntime) -> None:
+    await stage.play("hello")
+    (issued,) = claude._door._issued.values()
+    assert issued.turn is None
+
+
+async def test_the_transcript_is_whole_when_the_turn_has_ended(stage: Stage, model: ScriptedModel) -> None:
+    for number in range(5):
+        model.script(f"number {number}", [say(f"This is {number}, to the end.")])
+        await stage.play(f"number {number}")
+        assert f"This is {number}, to the end.".encode() in (transcripts.raw(stage.session_id) or b"")
