@@ -17,16 +17,23 @@ PACE = 0.02  # seconds between two pieces: 50 a second
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table, in milliseconds. `aim` is the most that ours may be."""
+    """One line of the table. `aim` is the most that ours may be; a promise that is broken fails the run."""
 
     name: str
     ours: float
     alone: float | None = None
     aim: float | None = None
+    unit: str = "ms"
+    is_promise: bool = False
 
     @property
     def holds(self) -> bool:
         return self.aim is None or self.ours <= self.aim
+
+    def __str__(self) -> str:
+        alone = f"{self.alone:9.1f} ({self.ours / self.alone:4.2f} x)" if self.alone else " " * 18
+        aim = "" if self.aim is None else f"at most {self.aim:.1f}: {'holds' if self.holds else 'MISSED'}"
+        return f"{self.name:40}{self.ours:9.1f} {self.unit}   alone {alone}   {aim}"
 
 
 @dataclass
