@@ -10,6 +10,7 @@ from sessions_app.folders import Folder
 NAMES = ("AGENTS.md", "CLAUDE.md")
 CHARACTERS_A_TOKEN = 4
 MOST_TOKENS = 50_000
+MOST_BYTES = MOST_TOKENS * CHARACTERS_A_TOKEN * 4 + 1  # a character is at most four; one more shows the cut
 CUT = "\n\n[Cut here: the context files are longer than {limit:,} tokens.]"
 
 
@@ -67,6 +68,6 @@ def _of_folder(vault: Path, below: tuple[str, ...]) -> tuple[str, str] | None:
 
 def _text(folder: Folder, name: str) -> str:
     try:
-        return folder.read(name).decode(errors="replace")
+        return folder.read(name, first=MOST_BYTES).decode(errors="replace")
     except OSError:
         return ""

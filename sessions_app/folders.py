@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-LARGEST_FILE = 256 * 1024 * 1024
+LARGEST_FILE = 64 << 20  # bytes; an agent can make a file of any size without writing it
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a fifo would wait for a writer
 _STEP = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -51,18 +51,18 @@ class Folder:
     def names(self) -> list[str]:
         return sorted(os.listdir(self._handle))
 
-    def read(self, name: str) -> bytes:
-        """The content of a regular file; an `OSError` for anything else, and for one that would fill our
-        memory."""
+    def read(self, name: str, *, first: int | None = None) -> bytes:
+        """The content of a regular file, or its first so many bytes; an `OSError` for anything else, and for
+        one that would fill our memory."""
         handle = os.open(_single(name), _READ, dir_fd=self._handle)
         try:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
                 raise FileNotFoundError(f"{name} is not a regular file")
-            if status.st_size > LARGEST_FILE:
+            if first is None and status.st_size > LARGEST_FILE:
                 raise OSError(errno.EFBIG, f"{name} is larger than {LARGEST_FILE:,} bytes")
             with open(handle, "rb", closefd=False) as file:
-                return file.read(LARGEST_FILE)
+                return file.read(LARGEST_FILE if first is None else first)
         finally:
             os.close(handle)
 

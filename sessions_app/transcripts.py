@@ -4,6 +4,7 @@ The original lies in the session's own configuration directory, which its agent 
 following links. After each turn a copy is published to the vault, so that the vault stays portable.
 """
 
+import io
 import json
 import logging
 import re
@@ -47,7 +48,7 @@ def raw(session_id: UUID) -> bytes | None:
 def entries(transcript: bytes) -> Iterator[Entry]:
     """Its rows that were said by somebody. A last line that was cut by a crash is passed over, and whatever
     else is not a row. Only LF ends a line: a string may hold U+2028."""
-    for line in transcript.split(b"\n"):
+    for line in io.BytesIO(transcript):
         if line.startswith(_NOT_SAID):
             continue
         try:

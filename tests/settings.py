@@ -13,7 +13,7 @@ os.environ["PARACHUTE_HOME"] = str(_folder / "home")
 os.environ["VAULT_PATH"] = str(_folder / "vault")
 
 from parachute_site.settings import *  # noqa: E402, F403
-from parachute_site.settings import DATABASES, ENVIRONMENT  # noqa: E402
+from parachute_site.settings import DATABASES, ENVIRONMENT, PARACHUTE_AGENT_ENVIRONMENT  # noqa: E402
 
 SECRET_KEY = "only for tests"
 PARACHUTE_BUS = "sessions_app.bus.memory"
@@ -21,3 +21,6 @@ PARACHUTE_RUNTIME = "agents_app.runtimes.scripted"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 if ENVIRONMENT.database_url is None:
     DATABASES["default"]["TEST"] = {"NAME": str(_folder / "test.sqlite3")}
+# A login shell of an agent without a wall reads the profile of this home, and not that of whoever runs the
+# tests: one with pyenv in it waits a minute for a lock that a killed shell has left.
+PARACHUTE_AGENT_ENVIRONMENT = {**PARACHUTE_AGENT_ENVIRONMENT, "HOME": str(_folder)}

@@ -288,7 +288,12 @@ def _directory(workspace: Workspace, trust: str, wanted: str) -> str:
     if not wanted:
         return ""
     vault = Path(workspace.vault_path).resolve()
-    resolved = (vault / wanted).resolve()
+    try:
+        resolved = (vault / wanted).resolve()
+        resolved.is_dir()
+    except OSError as error:
+        problem = f"The working directory cannot be looked at ({error.strerror})."
+        raise Invalid.field("workingDirectory", problem) from error
     if trust != TrustLevel.FULL and not resolved.is_relative_to(vault):
         raise OutsideVault.field("workingDirectory", "The working directory lies outside the vault.")
     return str(resolved)

@@ -12,6 +12,7 @@ from agents_app import contexts
 from agents_app.errors import AgentError
 from agents_app.runtimes.base import RunRequest
 from agents_app.walls import wall_for
+from permissions_app.rules.control_files import control_files_in
 from permissions_app.rules.setting import Setting, Trust
 from sessions_app import transcripts
 from sessions_app.access.models import TrustLevel
@@ -58,7 +59,8 @@ def prepare(turn: Turn) -> Prepared:
         vault=vault,
         config=config,
         sandbox=wall.sandbox,
-        masked=(Path(settings.PARACHUTE_HOME),),
+        masked=(Path(settings.PARACHUTE_HOME), vault / ".claude" / "projects"),
+        read_only=tuple(path for folder in (vault, directory) for path in control_files_in(folder)),
     )
     operators = _is_operator(session.created_by) and _is_operator(message.author)
     setting = _setting(session, request, is_wall=wall.sandbox.is_wall, operator=operators)
@@ -136,6 +138,11 @@ def _is_operator(user: User | None) -> bool:
     return user is not None and user.is_active and user.is_staff
 
 
+def _tool_results(request: RunRequest) -> Path:
+    project = request.config / "projects" / transcripts.encoded(request.directory)
+    return project / str(request.session_id) / "tool-results"
+
+
 def _setting(session: Session, request: RunRequest, *, is_wall: bool, operator: bool) -> Setting:
     return Setting(
         trust=Trust(session.trust_level),
@@ -144,8 +151,9 @@ def _setting(session: Session, request: RunRequest, *, is_wall: bool, operator: 
         vault=request.vault,
         working_directory=request.directory,
         home=Path(settings.PARACHUTE_HOME).resolve(),
-        scratch=None,
-        own_config=request.config,
+        # Where the CLI puts a tool's output that is too large for the model, and tells it to read there.
+        scratch=_tool_results(request),
+        own_config=None,  # but for that it lies in our home, which is closed as a whole
         own_servers=frozenset(),
     )
 

@@ -38,7 +38,14 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
+SYSTEM = frozenset(
+    map(Path, ("/", "/bin", "/dev", "/etc", "/home", "/lib", "/proc", "/root", "/usr", "/var"))
+)
+
+
 def vault_is_usable(vault: Path) -> None:
+    if vault.resolve() in SYSTEM:
+        raise Refused(f"The vault {vault} holds parts of the system. Set VAULT_PATH to a folder of its own.")
     try:
         if not vault.is_dir():
             what = "is not a folder" if vault.exists() else "does not exist"

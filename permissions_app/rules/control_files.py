@@ -1,6 +1,7 @@
 """Files that steer agents, editors and git: a person looks at each write to them."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from permissions_app.rules.ground import Ground
 from permissions_app.rules.paths import Place, folded_parts, is_below
@@ -23,6 +24,15 @@ _IN_GIT = frozenset({"hooks", "config", "config.worktree"})
 
 def is_control_file(place: Place, ground: Ground) -> bool:
     return any(_steers(parts) for stop in place.stops for parts in _names_below_roots(stop, ground))
+
+
+def control_files_in(folder: Path) -> list[Path]:
+    """Those that lie in a folder itself and are there, for a wall to show read-only."""
+    try:
+        found = [path for path in folder.iterdir() if path.name.casefold() in _NAMES]
+    except OSError:
+        return []
+    return [*found, *(path for name in sorted(_IN_GIT) if (path := folder / ".git" / name).exists())]
 
 
 def _steers(parts: list[str]) -> bool:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 HEADER = b"-----BEGIN "
 HEAD_BYTES = 16_384  # a PEM file may begin with remarks
-MAX_ENTRIES = 20_000  # looked through in some 30 ms, once for each start of a process
+MAX_ENTRIES = 20_000  # looked through in some 30 ms, once for each turn
+MAX_DEPTH = 64
+MAX_KEYS = 100  # each is a rule in one argument of the CLI, which ends at 128 KB
 
 
 def has_pem_header(path: Path) -> bool:
@@ -27,14 +29,44 @@ def has_pem_header(path: Path) -> bool:
 
 
 def private_keys_in(folder: Path) -> list[Path] | None:
-    """All private keys named `*.key` in a folder; None where it holds too much to say."""
-    entries = list(islice(_entries(folder), MAX_ENTRIES))
-    if len(entries) == MAX_ENTRIES:
+    """All private keys named `*.key` in a folder; None where it holds too much to say, or is too deep, or
+    has more of them than a command line takes."""
+    keys: list[Path] = []
+    try:
+        for entry in _entries(folder):
+            if entry.lower().endswith(".key") and has_pem_header(Path(entry)):
+                keys.append(Path(entry))
+            if len(keys) > MAX_KEYS:
+                return None
+    except _TooMuch:
         return None
-    return [Path(e) for e in entries if e.lower().endswith(".key") and has_pem_header(Path(e))]
+    return keys
+
+
+class _TooMuch(Exception):
+    pass
 
 
 def _entries(folder: Path) -> Iterator[str]:
-    for parent, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if name != ".git"]
-        yield from (f"{parent}/{name}" for name in files)
+    """Every file below, without recursion: an agent made a folder 1,500 levels deep."""
+    waiting, seen = [(str(folder), 0)], 0
+    while waiting:
+        parent, depth = waiting.pop()
+        if depth > MAX_DEPTH:
+            raise _TooMuch
+        for entry in _listed(parent):
+            seen += 1
+            if seen > MAX_ENTRIES:
+                raise _TooMuch
+            if not entry.is_dir(follow_symlinks=False):
+                yield entry.path
+            elif entry.name != ".git":
+                waiting.append((entry.path, depth + 1))
+
+
+def _listed(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(islice(entries, MAX_ENTRIES + 1))
+    except OSError:
+        return []  # gone, or not ours to read: then it is not the agent's either

@@ -78,7 +78,7 @@ def launch_for(request: RunRequest, *, papers: Path, mark: str, token: str, door
         directory=request.directory,
         vault=request.vault,
         writable=(request.config,),
-        readable=(CLI, papers, door),
+        readable=(CLI, papers, door, *request.read_only),
         masked=request.masked,
     )
     return request.sandbox.confine(launch)

@@ -55,6 +55,7 @@ class Fingerprint:
     vault: Path
     sandbox: str
     masked: tuple[Path, ...]
+    read_only: tuple[Path, ...]
     deny: tuple[str, ...]
 
     @classmethod
@@ -67,6 +68,7 @@ class Fingerprint:
             vault=request.vault,
             sandbox=request.sandbox.name,
             masked=request.masked,
+            read_only=request.read_only,
             deny=tuple(deny),
         )
 

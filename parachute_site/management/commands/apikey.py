@@ -1,9 +1,9 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.contrib.auth import get_user_model
 from django.core.management import BaseCommand, CommandError
 
+from parachute_site.management.people import person
 from sessions_app.access.models import Scope, Workspace
 from sessions_app.access.services import make_key
 
@@ -23,7 +23,7 @@ class Command(BaseCommand):
         self, *args: Any, name: str, scopes: str, workspaces: str, user: str | None, **options: Any
     ) -> None:
         key, token = make_key(
-            _owner(user), name, scopes=_scopes(scopes), workspaces=_workspaces(_words(workspaces))
+            person(user), name, scopes=_scopes(scopes), workspaces=_workspaces(_words(workspaces))
         )
         self.stdout.write(f"Key {key.name!r} with {', '.join(key.scopes)}. It is shown this once:")
         self.stdout.write(token)
@@ -31,14 +31,6 @@ class Command(BaseCommand):
 
 def _words(given: str) -> list[str]:
     return [word.strip() for word in given.split(",") if word.strip()]
-
-
-def _owner(name: str | None) -> Any:
-    people = get_user_model().objects.filter(is_active=True).order_by("pk")
-    owner = (people.filter(username=name) if name else people.filter(is_superuser=True)).first()
-    if owner is None:
-        raise CommandError("There is no such person here. Has the server been started once?", returncode=2)
-    return owner
 
 
 def _scopes(given: str) -> list[Scope]:
