@@ -14,12 +14,15 @@ from agents_app.schemas import (
     Accepted,
     ActiveStreams,
     ChatRequest,
+    InjectOut,
+    InjectRequest,
     StreamingStatus,
     idempotency_key,
 )
 from agents_app.turns import reading
 from agents_app.turns.abort import abort
 from agents_app.turns.opening import Opened, open_turn
+from agents_app.turns.steering import inject
 from sessions_app.api import caller_of, router
 from sessions_app.schemas import refusals
 from sessions_app.threads import in_thread
@@ -86,6 +89,20 @@ async def streaming_status(request: HttpRequest, session_id: UUID) -> Any:
 async def abort_turn(request: HttpRequest, session_id: UUID, order: Body[AbortRequest | None] = None) -> Any:
     turn = await in_thread(abort)(caller_of(request), session_id, order.turn_id if order else None)
     return {"success": True, "session_id": session_id, "turn_id": turn.pk}
+
+
+@router.post(
+    "/chat/{uuid:session_id}/inject",
+    response={202: InjectOut, **REFUSED},
+    summary="Say more to the turn that runs",
+    description=(
+        "The agent reads it with the answer of the tool that runs, or answers it after what it says now. "
+        "Where no turn runs it is a message like any other, and its turn waits."
+    ),
+)
+async def inject_message(request: HttpRequest, session_id: UUID, order: InjectRequest) -> Any:
+    turn_id, state = await in_thread(inject)(caller_of(request), session_id, order.message)
+    return Status(202, {"turn_id": turn_id, "state": state})
 
 
 async def _open(request: HttpRequest, order: ChatRequest) -> Opened:

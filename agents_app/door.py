@@ -5,11 +5,17 @@ while a turn runs. The real key is added here and is nowhere else: no agent's en
 """
 
 import logging
+import math
 import secrets
 import socket as sockets
+import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 from aiohttp import web
@@ -20,11 +26,15 @@ logger = logging.getLogger(__name__)
 
 PATHS = frozenset({"/v1/messages", "/v1/messages/count_tokens"})
 LARGEST_BODY = 64 << 20
+SILENCE = 120.0  # seconds without a byte; the Messages API pings while its model thinks
+PATIENCE = 180.0  # seconds in which a process was told nothing but failures: then no more is tried for it
+COMES_BACK_WITHIN = 90.0  # the CLI waits a minute at most before it tries again
 HOP_BY_HOP = frozenset(
     {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te"}
     | {"trailer", "transfer-encoding", "upgrade", "expect", "host"}
 )
 CREDENTIALS = frozenset({"x-api-key", "authorization", "cookie", "set-cookie"})
+NOT_AGAIN = {"x-should-retry": "false"}  # the CLI heeds it
 # aiohttp would add these where the agent's request has none, and the answer would be another one.
 NOT_OURS_TO_ADD = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
@@ -38,41 +48,62 @@ class Upstream:
     socket: Path | None = None
 
 
+@dataclass(frozen=True)
+class Trouble:
+    """How the model failed a process last, and since when nothing better came: the CLI tells less."""
+
+    status: int
+    turn: str | None
+    since: float
+    last: float
+    retry_after: float | None = None  # seconds
+    without_key: bool = False
+
+
 @dataclass(eq=False)
 class Pass:
-    """What lets one process through the door: `turn` is the turn that it is in, None between turns."""
+    """What lets one process through the door: `turn` is the turn that it is in, None between turns.
+    `trouble` is None as soon as an answer came whole."""
 
     token: str = field(repr=False)
     turn: str | None = None
+    trouble: Trouble | None = None
     _issued: dict[str, "Pass"] = field(default_factory=dict, repr=False)
 
     def revoke(self) -> None:
         self._issued.pop(self.token, None)
 
+    def fail(self, status: int, since: float, **more: Any) -> None:
+        self.trouble = Trouble(status, self.turn, since, time.monotonic(), **more)
+
 
 class Refused(Exception):
     """An answer of the door itself, as the Messages API words its errors."""
 
-    def __init__(self, status: int, kind: str, message: str) -> None:
+    def __init__(self, status: int, kind: str, message: str, *, for_good: bool = False) -> None:
         super().__init__(message)
-        self.status, self.kind, self.message = status, kind, message
+        self.status, self.kind, self.message, self.for_good = status, kind, message, for_good
 
     def response(self) -> web.Response:
         error = {"type": self.kind, "message": self.message}
-        return web.json_response({"type": "error", "error": error}, status=self.status)
+        headers = NOT_AGAIN if self.for_good else None
+        return web.json_response({"type": "error", "error": error}, status=self.status, headers=headers)
 
 
 class Door:
-    def __init__(self, socket: Path, upstream: Upstream) -> None:
+    def __init__(
+        self, socket: Path, upstream: Upstream, *, silence: float = SILENCE, patience: float = PATIENCE
+    ) -> None:
         self.socket = socket
         self._upstream = upstream
+        self._silence, self._patience = silence, patience
         self._issued: dict[str, Pass] = {}
 
     async def open(self) -> None:
         self._client = aiohttp.ClientSession(
             connector=_connector(self._upstream),
             cookie_jar=aiohttp.DummyCookieJar(),  # one session's cookies are none of another's
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=20),  # the CLI knows how long it waits
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=20, sock_read=self._silence),
             auto_decompress=False,
             skip_auto_headers=NOT_OURS_TO_ADD,
         )
@@ -95,12 +126,12 @@ class Door:
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
-            self._admit(request)
-            return await self._pass_on(request)
+            known = self._admit(request)
+            return await self._pass_on(request, known, self._troubled_since(known))
         except Refused as refused:
             return refused.response()
 
-    def _admit(self, request: web.BaseRequest) -> None:
+    def _admit(self, request: web.BaseRequest) -> Pass:
         known = self._issued.get(_token(request))
         if known is None:
             raise Refused(401, "authentication_error", "This token is not, or no longer, good for the door.")
@@ -112,8 +143,19 @@ class Door:
             raise Refused(403, "permission_error", "No turn is running: the model answers only within one.")
         if (request.content_length or 0) > LARGEST_BODY:
             raise _too_large()
+        return known
 
-    async def _pass_on(self, request: web.BaseRequest) -> web.StreamResponse:
+    def _troubled_since(self, known: Pass) -> float:
+        """Now, unless the last request failed too. Whatever the CLI would try, it does not try for ever."""
+        now, before = time.monotonic(), known.trouble
+        if before is None or before.turn != known.turn or now - before.last > COMES_BACK_WITHIN:
+            return now
+        if now - before.since > self._patience:
+            problem = "The model has failed for too long, and is not asked again."
+            raise Refused(before.status, "api_error", problem, for_good=True)
+        return before.since
+
+    async def _pass_on(self, request: web.BaseRequest, known: Pass, since: float) -> web.StreamResponse:
         headers = _passed_on(request.headers)
         if self._upstream.header:
             headers.add(*self._upstream.header)
@@ -121,42 +163,67 @@ class Door:
             async with self._client.post(
                 self._address(request), headers=headers, data=_bounded(request), allow_redirects=False
             ) as answer:
-                return await _stream(request, answer)
+                return await self._hand_over(request, answer, known, since)
         except (aiohttp.ClientError, OSError) as error:
             if isinstance(error.__cause__, Refused):
                 raise error.__cause__ from None
             # The error's own text may hold the request's headers, and with them the key.
             logger.warning("The model could not be reached: %s", type(error).__name__)
-            problem = f"Parachute could not reach the model ({type(error).__name__})."
-            raise Refused(502, "api_error", problem) from None
+            refused = self._unreachable(error)
+            known.fail(refused.status, since)
+            raise refused from None
+
+    def _unreachable(self, error: Exception) -> Refused:
+        if isinstance(error, aiohttp.SocketTimeoutError):
+            return Refused(504, "timeout_error", f"No answer came within {self._silence:.0f} seconds.")
+        return Refused(502, "api_error", f"Parachute could not reach the model ({type(error).__name__}).")
+
+    async def _hand_over(
+        self, request: web.BaseRequest, answer: aiohttp.ClientResponse, known: Pass, since: float
+    ) -> web.StreamResponse:
+        if 300 <= answer.status < 400:
+            known.fail(502, since)
+            problem = (
+                f"The model's address redirects ({answer.status}). Set ANTHROPIC_BASE_URL to where it leads."
+            )
+            raise Refused(502, "api_error", problem, for_good=True)
+        headers = _passed_on(answer.headers)
+        if answer.status >= 400:
+            self._note(answer, headers, known, since)
+        response = web.StreamResponse(status=answer.status, reason=answer.reason, headers=headers)
+        try:
+            await response.prepare(request)
+            async for piece in answer.content.iter_any():
+                await response.write(piece if answer.status < 400 else self._without_key(piece))
+            await response.write_eof()
+        except (aiohttp.ClientError, OSError) as error:
+            # An end would make half an answer look whole: the connection breaks here as it broke there.
+            logger.warning("An answer of the model broke off: %s", type(error).__name__)
+            known.fail(502, since)
+            if request.transport:
+                request.transport.abort()
+        else:
+            known.trouble = known.trouble if answer.status >= 400 else None
+        return response
+
+    def _note(
+        self, answer: aiohttp.ClientResponse, headers: CIMultiDict[str], known: Pass, since: float
+    ) -> None:
+        after, without_key = _retry_after(answer.headers), self._upstream.header is None
+        known.fail(answer.status, since, retry_after=after, without_key=without_key)
+        lasts = time.monotonic() - since + (after or 0)
+        if answer.status == 401 or lasts > self._patience:  # a wrong key stays wrong
+            headers.update(NOT_AGAIN)
+
+    def _without_key(self, piece: bytes) -> bytes:
+        """Some gateways repeat the key that they refuse. As long as before: the length has been told."""
+        key = self._upstream.header[1].rpartition(" ")[2].encode() if self._upstream.header else b""
+        return piece.replace(key, b"*" * len(key)) if key else piece
 
     def _address(self, request: web.BaseRequest) -> URL:
         # From the path that was admitted, never from the raw target: ".evil.com://x/v1/messages" is one too.
         query = f"?{request.rel_url.raw_query_string}" if request.rel_url.raw_query_string else ""
         return URL(f"{self._upstream.url.rstrip('/')}{request.path}{query}", encoded=True)
-
-
-async def _stream(request: web.BaseRequest, answer: aiohttp.ClientResponse) -> web.StreamResponse:
-    if 300 <= answer.status < 400:
-        problem = (
-            f"The model's address redirects ({answer.status}). Set ANTHROPIC_BASE_URL to where it leads."
-        )
-        raise Refused(502, "api_error", problem)
-    headers = _passed_on(answer.headers)
-    if answer.status == 401:
-        headers["x-should-retry"] = "false"  # a wrong key stays wrong; the CLI would try it for minutes
-    response = web.StreamResponse(status=answer.status, reason=answer.reason, headers=headers)
-    try:
-        await response.prepare(request)
-        async for piece in answer.content.iter_any():
-            await response.write(piece)
-        await response.write_eof()
-    except (aiohttp.ClientError, OSError) as error:
-        # An end would make half an answer look whole: the connection breaks here as it broke there.
-        logger.warning("An answer of the model broke off: %s", type(error).__name__)
-        if request.transport:
-            request.transport.abort()
-    return response
 
 
 async def _bounded(request: web.BaseRequest) -> AsyncIterator[bytes]:
@@ -170,6 +237,16 @@ async def _bounded(request: web.BaseRequest) -> AsyncIterator[bytes]:
 
 def _too_large() -> Refused:
     return Refused(413, "request_too_large", f"A request may have {LARGEST_BODY >> 20} MB.")
+
+
+def _retry_after(headers: CIMultiDictProxy[str]) -> float | None:
+    """In seconds, whichever way it is said."""
+    said, seconds = headers.get("Retry-After", ""), math.nan
+    with suppress(ValueError, TypeError):
+        seconds = (parsedate_to_datetime(said) - datetime.now(UTC)).total_seconds()
+    with suppress(ValueError):
+        seconds = float(said)
+    return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
 def _token(request: web.BaseRequest) -> str:

@@ -23,14 +23,22 @@ KINDS = {
     "invalid_api_key": Kind(
         noop("The key is not accepted"), noop("Check ANTHROPIC_API_KEY and restart."), False, 502
     ),
-    "billing_error": Kind(noop("The account cannot pay"), noop("Check the plan of the account."), False, 502),
-    "rate_limited": Kind(noop("Too many requests"), noop("Wait a little and send it again."), True, 503),
-    "overloaded": Kind(noop("The model is overloaded"), noop("Wait a little and send it again."), True, 503),
+    "billing_error": Kind(
+        noop("The account cannot pay"), noop("Add credit, or check the plan of the account."), False, 502
+    ),
+    "rate_limited": Kind(noop("Too many requests"), noop("Wait a little, then send it again."), True, 503),
+    "overloaded": Kind(
+        noop("The model is overloaded"), noop("Wait a little, then send it again."), True, 503
+    ),
     "network_error": Kind(
         noop("The model cannot be reached"), noop("Check the network, then send it again."), True, 502
     ),
-    "context_exceeded": Kind(noop("The conversation is too long"), noop("Start a new chat."), False, 422),
-    "cli_missing": Kind(noop("The agent's program is missing"), noop("Run `make setup` again."), False, 500),
+    "context_exceeded": Kind(
+        noop("The conversation is too long"), noop("Start a new chat, or attach less."), False, 422
+    ),
+    "cli_missing": Kind(
+        noop("The agent's program is missing"), noop("Run `make setup`, then send it again."), True, 500
+    ),
     "cli_crashed": Kind(
         noop("The agent's program ended"), noop("Send it again; the log says more."), True, 500
     ),
@@ -43,10 +51,12 @@ KINDS = {
         noop("The budget is spent"), noop("Raise the budget or wait for tomorrow."), False, 429
     ),
     "model_not_allowed": Kind(
-        noop("This model is not allowed"), noop("Choose one of PARACHUTE_MODELS."), False, 422
+        noop("This model is not allowed"), noop("Choose another one, or change PARACHUTE_MODELS."), False, 422
     ),
     "unknown_error": Kind(noop("Something failed"), noop("Send it again; the log says more."), True, 500),
 }
+SEND_AGAIN = ("r", noop("Send again"), "retry")
+NEW_CHAT = ("n", noop("New chat"), "new_chat")
 
 
 class AgentError(Exception):
@@ -60,12 +70,16 @@ class AgentError(Exception):
 
     def as_payload(self) -> dict[str, Any]:
         kind = KINDS[self.code]
-        actions = [{"key": "r", "label": str(_("Send again")), "action": "retry"}] if kind.can_retry else []
         return {
             "code": self.code,
             "title": str(_(kind.title)),
             "message": f"{self.message} {_(kind.remedy)}".strip(),
-            "actions": actions,
+            "actions": self._actions(kind),
             "canRetry": kind.can_retry,
             "retryDelayMs": self.retry_after_ms,
         }
+
+    def _actions(self, kind: Kind) -> list[dict[str, str]]:
+        """What a page can offer as a button. The rest is for the operator, and the message says it."""
+        offered = [SEND_AGAIN] if kind.can_retry else [NEW_CHAT] if self.code == "context_exceeded" else []
+        return [{"key": key, "label": str(_(label)), "action": action} for key, label, action in offered]

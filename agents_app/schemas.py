@@ -24,6 +24,9 @@ class ChatRequest(Order):
     prior_conversation: str | None = None
     continued_from: UUID | None = None
     trust_level: Literal["full", "vault", "sandboxed"] | None = None
+    recovery_mode: Literal["inject_context", "fresh_start"] | None = Field(
+        None, description="Not to resume the agent: tell it what was said, or start anew"
+    )
 
     def as_opening(self) -> Opening:
         return Opening(
@@ -38,6 +41,7 @@ class ChatRequest(Order):
             prior_conversation=self.prior_conversation or "",
             continued_from=self.continued_from,
             trust_level=self.trust_level,
+            recovery=self.recovery_mode or "",
         )
 
 
@@ -61,6 +65,15 @@ class Accepted(Wire):
     session_id: UUID
     turn_id: UUID
     seq: int
+
+
+class InjectRequest(Order):
+    message: str = Field(description="1 to 32,000 characters", examples=["Only the notes of this year."])
+
+
+class InjectOut(Wire):
+    turn_id: UUID
+    state: Literal["running", "queued"]
 
 
 class AbortRequest(Order):

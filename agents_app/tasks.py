@@ -2,7 +2,7 @@ from uuid import UUID
 
 from celery import shared_task
 
-from agents_app.turns import leases
+from agents_app.turns import idling, leases
 
 
 @shared_task
@@ -20,3 +20,8 @@ def ring_for_waiting_turns() -> None:
 @shared_task
 def sweep_lost_turns() -> None:
     leases.sweep()
+
+
+@shared_task
+def complete_idle_sessions() -> None:
+    idling.sweep()

@@ -14,14 +14,14 @@ from django.conf import settings
 from agents_app import workers
 from agents_app.door import Door, Upstream
 from agents_app.runtimes.base import Runtime
-from agents_app.turns import leases
+from agents_app.turns import leases, ringing
 from agents_app.turns.run import run_session
 from agents_app.turns.worker import Holder
 from sessions_app.threads import in_thread
 
 log = logging.getLogger(__name__)
 
-STOPS_WITHIN = 4.0  # seconds; `up` kills what is left after six
+STOPS_WITHIN = 2.0  # seconds, once turns were told to end
 
 _running: "TurnWorker | None" = None
 
@@ -32,7 +32,6 @@ class TurnWorker:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="turns", daemon=True)
         self._turns: set[asyncio.Task[None]] = set()
-        self._stopping = False
         self._runtime: Runtime
         self._door: Door
         self._renewing: asyncio.Task[None]
@@ -43,27 +42,27 @@ class TurnWorker:
 
     def run_session(self, session_id: UUID) -> None:
         """Returns when nothing waits in the session any more. Called by many threads at once."""
-        if self._stopping:
-            return  # the sweep rings again, for a worker that stays
+        if self.holder.is_draining:
+            ringing.ring_workers(session_id)  # for a worker that stays, or the next start
+            return
         try:
             asyncio.run_coroutine_threadsafe(self._run_session(session_id), self._loop).result()
         except CancelledError:
             log.info("Session %s goes back to the queue.", session_id)
 
-    def stop_turns(self) -> None:
-        """Ends its turns and puts them back: whoever is left, or the next start, goes on with them."""
-        self._stopping = True
-        self._loop.call_soon_threadsafe(self._cancel_turns)
+    def drain(self, grace: float) -> None:
+        """Takes no more. Its turns may end within the grace; the others are put back, and whoever is left, or
+        the next start, goes on with them."""
+        self.holder.is_draining = True
+        self._loop.call_soon_threadsafe(self._loop.call_later, grace, self._cancel_turns)
 
     def close(self) -> None:
-        self._stopping = True
+        self.holder.is_draining = True
         asyncio.run_coroutine_threadsafe(self._close(), self._loop).result()
 
     async def _run_session(self, session_id: UUID) -> None:
         task = asyncio.current_task()
         assert task is not None
-        if self._stopping:
-            return  # it was on its way into the loop when the turns were told to end
         self._turns.add(task)
         try:
             await run_session(session_id, self.holder, self._runtime)

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents_app.models import Worker
@@ -26,5 +27,9 @@ def forget_all() -> None:
     Worker.objects.all().delete()
 
 
+def that_live(queue: str) -> QuerySet[Worker]:
+    return Worker.objects.filter(queue=queue, seen_at__gt=timezone.now() - GONE_AFTER)
+
+
 def living(queue: str) -> int:
-    return Worker.objects.filter(queue=queue, seen_at__gt=timezone.now() - GONE_AFTER).count()
+    return that_live(queue).count()

@@ -55,6 +55,7 @@ class Environment:
     sandbox: str
     worker_name: str
     beat: bool
+    drain: float
     debug: bool
 
     @property
@@ -108,6 +109,7 @@ def load(folder: Path | None = None) -> Environment:
         sandbox=_one_of(read, "PARACHUTE_SANDBOX", ("auto", "docker", "podman", "bubblewrap")),
         worker_name=read.str("PARACHUTE_WORKER", default=""),
         beat=read.bool("PARACHUTE_BEAT", default=False),
+        drain=_seconds(read.str("PARACHUTE_DRAIN", default="3")),
         debug=read.bool("DEBUG", default=False),
     )
 
@@ -164,6 +166,12 @@ def _port(given: str) -> int:
     if given.isdigit() and 0 < int(given) < 65536:
         return int(given)
     raise BadEnvironment(f"PORT is {given!r}. Set it to a number from 1 to 65535.")
+
+
+def _seconds(given: str) -> float:
+    if given.isascii() and given.isdigit():
+        return float(given)
+    raise BadEnvironment(f"PARACHUTE_DRAIN is {given!r}. Set it to a number of seconds.")
 
 
 def _words(given: str) -> tuple[str, ...]:

@@ -37,11 +37,11 @@ def begin(app: Celery, name: str) -> None:
 
 
 def stop_soon() -> None:
-    """Called in Celery's signal handler, which must not wait: the turns are told to end, and Celery itself
-    waits for the tasks that run them."""
+    """Called in Celery's signal handler, which must not wait: Celery itself waits for the tasks that run the
+    turns."""
     _ended.set()
     if _turns is not None:
-        _turns.stop_turns()
+        _turns.drain(settings.PARACHUTE_DRAIN)
 
 
 def end() -> None:

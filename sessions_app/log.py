@@ -1,6 +1,8 @@
 """The event log: the only writer of `SessionEvent` rows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +14,7 @@ from sessions_app.models import EventType, Session, SessionEvent, Turn
 from sessions_app.models.turn import ACTIVE
 from sessions_app.storable import storable
 
+ON_THE_WIRE = ("type", "turn_id", "seq", "created_at", "payload")
 ANNOUNCED = "isAnnounced"
 LARGEST_RING = 16_000  # characters; a larger row is announced by its number and read from the database
 
@@ -36,7 +39,6 @@ class Hold:
             raise HoldLost(f"turn {self.turn_id}, attempt {self.attempt}")
 
 
-@transaction.atomic
 def record(
     session_id: UUID,
     kind: EventType,
@@ -46,28 +48,48 @@ def record(
     hold: Hold | None = None,
 ) -> SessionEvent:
     """Writes one event with the next `seq` and rings for it after commit. With a `hold` it is fenced."""
+    return record_all(session_id, [(kind, payload)], turn_id=turn_id, hold=hold)[0]
+
+
+@transaction.atomic
+def record_all(
+    session_id: UUID,
+    events: Sequence[tuple[EventType, dict[str, Any]]],
+    *,
+    turn_id: UUID | None = None,
+    hold: Hold | None = None,
+) -> list[SessionEvent]:
+    """Several events that belong together, in one transaction."""
     if hold is not None:
         hold.check()
         turn_id = hold.turn_id
-    Session.objects.filter(pk=session_id).update(last_seq=F("last_seq") + 1)
-    seq = Session.objects.values_list("last_seq", flat=True).get(pk=session_id)
-    event: SessionEvent = SessionEvent.objects.create(
-        session_id=session_id, seq=seq, turn_id=turn_id, type=kind, payload=storable(payload)
+    Session.objects.filter(pk=session_id).update(last_seq=F("last_seq") + len(events))
+    last = Session.objects.values_list("last_seq", flat=True).get(pk=session_id)
+    written: list[SessionEvent] = SessionEvent.objects.bulk_create(
+        SessionEvent(session_id=session_id, seq=seq, turn_id=turn_id, type=kind, payload=storable(payload))
+        for seq, (kind, payload) in enumerate(events, last - len(events) + 1)
     )
-    # The row is there, whatever a ring does. (No partial: `robust` asks what it calls for its name.)
-    transaction.on_commit(lambda: _ring(event), robust=True)
-    return event
+    # The rows are there, whatever a ring does. (No partial: `robust` asks what it calls for its name.)
+    for event in written:
+        transaction.on_commit(lambda event=event: _ring(event), robust=True)  # type: ignore[misc]
+    return written
 
 
 def as_payload(event: SessionEvent) -> dict[str, Any]:
     """An event as it goes over the wire."""
+    return on_the_wire(str(event.session_id), *(getattr(event, name) for name in ON_THE_WIRE))
+
+
+def on_the_wire(
+    session_id: str, kind: str, turn_id: UUID | None, seq: int, at: datetime, payload: dict[str, Any]
+) -> dict[str, Any]:
     return {
-        "type": event.type,
-        "sessionId": str(event.session_id),
-        "turnId": str(event.turn_id) if event.turn_id else None,
-        "seq": event.seq,
-        "ts": event.created_at.isoformat().replace("+00:00", "Z"),
-        **event.payload,
+        "type": kind,
+        "sessionId": session_id,
+        "turnId": str(turn_id) if turn_id else None,
+        "seq": seq,
+        "ts": at.isoformat().replace("+00:00", "Z"),
+        **payload,
     }
 
 

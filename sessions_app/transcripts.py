@@ -7,12 +7,13 @@ following links. After each turn a copy is published to the vault, so that the v
 import io
 import json
 import logging
+import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.conf import settings
 
@@ -33,16 +34,37 @@ def config_folder(session_id: UUID) -> Path:
 
 
 def raw(session_id: UUID) -> bytes | None:
-    """The transcript as it is, or None where there is none. Its folder is named after the working directory
-    by a rule of the CLI's own, so it is looked for by the session's id."""
+    """The transcript as it is, or None where there is none."""
+    return _found(config_folder(session_id), ("projects",), session_id)
+
+
+def published(session_id: UUID, vault: Path) -> bytes | None:
+    """The copy in the vault."""
+    return _found(vault, (".claude", "projects"), session_id)
+
+
+def _found(root: Path, below: tuple[str, ...], session_id: UUID) -> bytes | None:
+    """Its folder is named after the working directory by a rule of the CLI's own, so it is looked for by the
+    session's id."""
     try:
-        with Folder.at(config_folder(session_id)) as config, config.below("projects") as projects:
+        with Folder.at(root) as top, top.below(*below) as projects:
             for name in projects.names():
                 with suppress(OSError), projects.below(name) as project:
                     return project.read(f"{session_id}.jsonl")
     except OSError:
         return None  # never run yet, or swapped for something that is no folder: either way, no transcript
     return None
+
+
+def is_whole(transcript: bytes, last_entry: str) -> bool:
+    """Whether a session can be resumed from it: something is said in it, it goes as far as we have seen, and
+    no line is damaged. (The CLI resumes a damaged one without a word, and has forgotten what was before.)"""
+    *lines, _ = transcript.split(b"\n")
+    return (
+        any(entries(transcript))
+        and (not last_entry or _has(transcript, "uuid", last_entry))
+        and all(line.startswith(b"{") and line.endswith(b"}") for line in lines)
+    )
 
 
 def entries(transcript: bytes) -> Iterator[Entry]:
@@ -55,8 +77,19 @@ def entries(transcript: bytes) -> Iterator[Entry]:
             entry = json.loads(line.decode(errors="replace"))
         except (ValueError, RecursionError):
             continue
-        if isinstance(entry, dict) and _is_said(entry):
-            yield storable(entry) if _HALF_A_PAIR in line else entry
+        if isinstance(entry, dict):
+            entry = _said_meanwhile(entry) or entry
+            if _is_said(entry):
+                yield storable(entry) if _HALF_A_PAIR in line else entry
+
+
+def _said_meanwhile(entry: Entry) -> Entry | None:
+    """What was said while a tool ran is no row of its own kind: made to look like any other message."""
+    attached = entry.get("attachment")
+    if not isinstance(attached, dict) or attached.get("type") != "queued_command":
+        return None
+    message = {"role": "user", "content": attached.get("prompt")}
+    return {**entry, "type": "user", "message": message, "uuid": attached.get("source_uuid")}
 
 
 def _is_said(entry: Entry) -> bool:
@@ -78,14 +111,28 @@ def _is_content(content: Any) -> bool:
 
 def holds(transcript: bytes, message_id: UUID) -> bool:
     """Whether the model ever got this message."""
-    return any(entry.get("uuid") == str(message_id) for entry in entries(transcript))
+    return any(_has(transcript, name, str(message_id)) for name in ("uuid", "source_uuid"))
 
 
-def publish(session_id: UUID, vault: Path, directory: Path) -> None:
-    """Puts a copy into the vault. A vault that cannot take it costs the copy, not the turn."""
+def _has(transcript: bytes, name: str, value: str) -> bool:
+    """Looked for in the bytes: a quotation mark in what somebody said stands there with a backslash."""
+    return f'"{name}":"{value}"'.encode() in transcript
+
+
+def last_entry(transcript: bytes) -> str:
+    for line in reversed(transcript.splitlines()):
+        with suppress(ValueError, RecursionError, AttributeError):
+            if uuid := json.loads(line).get("uuid"):
+                return str(uuid)
+    return ""
+
+
+def publish(session_id: UUID, vault: Path, directory: Path) -> str:
+    """Puts a copy into the vault, and says how far it goes. A vault that cannot take it costs the copy, not
+    the turn."""
     content = raw(session_id)
     if content is None:
-        return
+        return ""
     try:
         with (
             Folder.at(vault) as root,
@@ -94,6 +141,25 @@ def publish(session_id: UUID, vault: Path, directory: Path) -> None:
             project.write(f"{session_id}.jsonl", content)
     except OSError as error:
         log.warning("The transcript of %s was not published to the vault: %s", session_id, error)
+    return last_entry(content)
+
+
+def restore(session_id: UUID, directory: Path, content: bytes) -> None:
+    """Puts the published copy where the CLI looks for it. What lay there is set aside."""
+    config_folder(session_id).mkdir(mode=0o700, parents=True, exist_ok=True)
+    set_aside(session_id)
+    with (
+        Folder.at(config_folder(session_id)) as config,
+        config.below("projects", encoded(directory), make=True) as project,
+    ):
+        project.write(f"{session_id}.jsonl", content)
+
+
+def set_aside(session_id: UUID) -> None:
+    """A transcript that is not to be resumed would be in the way of a new start ("already in use")."""
+    projects = config_folder(session_id) / "projects"
+    if os.path.lexists(projects):
+        projects.rename(projects.with_name(f"projects-before-{uuid4()}"))
 
 
 def encoded(directory: Path) -> str:

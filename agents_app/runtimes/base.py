@@ -1,6 +1,6 @@
 """The seam between a turn and what runs the agent."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,23 +33,39 @@ class RunRequest:
     masked: tuple[Path, ...] = ()  # hidden in the wall, wherever they lie: our own home may be in the vault
 
 
+Waits = Callable[[str, int], Awaitable[None]]
+
+
 class Run(Protocol):
-    """Callers rely on this: events come in the order of what happened and end with one `Ended`, or raise
-    `RunFailed`; no tool runs that the gate did not allow; after `interrupt`, which never fails, the end
-    comes soon."""
+    """Callers rely on this: events come in the order of what happened, with one `Ended` for each answer, or
+    raise `RunFailed`; no tool runs that the gate did not allow; after `interrupt`, which never fails, the end
+    comes soon. What is injected while a tool runs is read with the tool's answer; what is injected later is
+    answered after it, as long as the run `owes_an_answer`. Then more may be injected, or the run be left."""
+
+    owes_an_answer: bool
 
     def events(self) -> AsyncGenerator[RuntimeEvent]: ...
+
+    async def inject(self, message_id: UUID, text: str) -> None: ...
 
     async def interrupt(self) -> None: ...
 
 
 class Runtime(Protocol):
-    def open(self, request: RunRequest, gate: Gate) -> AbstractAsyncContextManager[Run]:
+    def open(self, request: RunRequest, gate: Gate, waits: Waits) -> AbstractAsyncContextManager[Run]:
         """A run that has not begun. What it started is gone when the context is left, however it is left, but
-        for one idle process that may be kept for the session's next turn and ends with `close`."""
+        for one idle process that may be kept for the session's next turn and ends with `close`. `waits` is
+        told where it has to wait for its turn: for which of the reasons of the wire, and at which place."""
+
+    def rests(self, session_id: UUID) -> bool:
+        """Whether an idle process of the session is kept."""
 
     async def close(self) -> None: ...
 
 
 class RunFailed(AgentError):
     """The agent could not run, or broke off; `code` is one of the typed errors of the wire."""
+
+
+class CannotResume(RunFailed):
+    """Nothing has happened yet: what it was to go on from is not to be had."""

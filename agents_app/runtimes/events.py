@@ -19,6 +19,7 @@ class Ready:
     tools: tuple[str, ...]
     mcp_servers: tuple[Mapping[str, str], ...]
     permission_mode: str
+    was_warm: bool = False  # its process had rested since the turn before
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Warned:
 
 @dataclass(frozen=True)
 class Ended:
-    """The end of a turn that ran to it, or was interrupted. Exactly one, and the last event."""
+    """The end of an answer, or of a turn that was interrupted."""
 
     interrupted: bool = False
     response: str = ""

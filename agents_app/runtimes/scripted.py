@@ -10,11 +10,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.utils import timezone
 
-from agents_app.runtimes.base import RunFailed, RunRequest
+from agents_app.runtimes.base import RunFailed, RunRequest, Waits
 from agents_app.runtimes.events import Answered, BlockKind, Delta, Ended, Ready, RuntimeEvent, Said, Used
 from permissions_app.gate import Gate
 from permissions_app.rules.decision import Verdict
@@ -40,11 +40,13 @@ class Begin:
 
 @dataclass(frozen=True)
 class Use:
-    """Uses a tool, if the gate lets it: then `does` is called and its text is the tool's answer."""
+    """Uses a tool, if the gate lets it: then `does` is called and its text is the tool's answer. `at`: it
+    stands there while the tool runs."""
 
     name: str
     input: dict[str, Any]
     does: Callable[[], str] = lambda: "done"
+    at: "Hold | None" = None
 
 
 @dataclass(frozen=True)
@@ -82,42 +84,60 @@ class ScriptedRuntime:
         self.open_runs = 0
 
     @asynccontextmanager
-    async def open(self, request: RunRequest, gate: Gate) -> AsyncIterator["ScriptedRun"]:
+    async def open(self, request: RunRequest, gate: Gate, waits: Waits) -> AsyncIterator["ScriptedRun"]:
         self.requests.append(request)
         self.open_runs += 1
-        default: list[Step] = [Say("ok")]
-        steps = next((steps for key, steps in self.scripts.items() if key in request.text), default)
         try:
-            yield ScriptedRun(request, gate, steps)
+            yield ScriptedRun(request, gate, self.steps_for)
         finally:
             self.open_runs -= 1
+
+    def steps_for(self, text: str) -> list[Step]:
+        default: list[Step] = [Say("ok")]
+        return next((steps for key, steps in self.scripts.items() if key in text), default)
+
+    def rests(self, session_id: UUID) -> bool:
+        return False
 
     async def close(self) -> None:
         """It keeps nothing."""
 
 
 class ScriptedRun:
-    def __init__(self, request: RunRequest, gate: Gate, steps: list[Step]) -> None:
+    def __init__(self, request: RunRequest, gate: Gate, steps_for: Callable[[str], list[Step]]) -> None:
         self._request = request
         self._gate = gate
-        self._steps = steps
+        self._steps_for = steps_for
+        self._said = [(request.message_id, request.text)]
         self._interrupted = asyncio.Event()
         self._response = ""
+
+    @property
+    def owes_an_answer(self) -> bool:
+        return bool(self._said)
+
+    async def inject(self, message_id: UUID, text: str) -> None:
+        self._said.append((message_id, text))
 
     async def interrupt(self) -> None:
         self._interrupted.set()
 
     async def events(self) -> AsyncGenerator[RuntimeEvent]:
-        self._write("user", self._request.text, str(self._request.message_id), promptSource="sdk")
         yield Ready("scripted", ("Read", "Write", "Bash"), (), "default")
-        for step in self._steps:
+        while self._said:
+            async for event in self._answer(*self._said.pop(0)):
+                yield event
+
+    async def _answer(self, message_id: UUID, text: str) -> AsyncGenerator[RuntimeEvent]:
+        self._write("user", text, str(message_id), promptSource="sdk")
+        for step in self._steps_for(text):
             if self._interrupted.is_set():
                 break
             async for event in self._play(step):
                 yield event
-        yield Ended(
-            self._interrupted.is_set(), self._response, "scripted", {"inputTokens": 1, "outputTokens": 1}
-        )
+        stopped = self._interrupted.is_set()
+        usage = {"inputTokens": 1, "outputTokens": 1}
+        yield Ended(stopped, self._response, "scripted", usage)
 
     async def _play(self, step: Step) -> AsyncGenerator[RuntimeEvent]:
         match step:
@@ -158,7 +178,16 @@ class ScriptedRun:
         yield Used(call.id, call.name, call.input)
         decision = await self._gate(call, self._request.directory)
         allowed = decision.verdict is Verdict.ALLOW
+        if step.at is not None and allowed:
+            await self._halt(step.at)
         yield Answered(call.id, step.does() if allowed else decision.reason, not allowed)
+        self._read_what_was_said()
+
+    def _read_what_was_said(self) -> None:
+        """With a tool's answer, as the CLI reads it."""
+        for message_id, text in self._said:
+            self._write("user", text, str(message_id))
+        self._said.clear()
 
     def _write(self, role: str, content: str | list[dict[str, Any]], uuid: str, **more: str) -> None:
         folder = self._request.config / "projects" / encoded(self._request.directory)
@@ -172,7 +201,7 @@ class ScriptedRun:
             **more,
         }
         with (folder / f"{self._request.session_id}.jsonl").open("a") as file:
-            file.write(json.dumps(entry) + "\n")
+            file.write(json.dumps(entry, separators=(",", ":")) + "\n")
 
 
 def _deltas(kind: BlockKind, text: str) -> Iterator[Delta]:

@@ -39,6 +39,7 @@ def _take(waiting: Turn, holder: Holder) -> bool:
         boot=holder.boot,
         leased_at=now,
         started_at=waiting.started_at or now,
+        takes_more=True,
     )
     return taken == 1
 

@@ -3,13 +3,24 @@
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
 from sessions_app.log import Hold, HoldLost, record
-from sessions_app.models import EventType, Kind, Session, SessionEvent, SessionStatus, Turn, TurnStatus
+from sessions_app.models import (
+    EventType,
+    Kind,
+    Message,
+    Session,
+    SessionEvent,
+    SessionStatus,
+    Speaker,
+    Turn,
+    TurnStatus,
+)
 from sessions_app.querysets import TurnQuerySet
 
 FREE = {"boot": None, "leased_at": None}
@@ -17,15 +28,41 @@ FREE = {"boot": None, "leased_at": None}
 
 @transaction.atomic
 def done(
-    turn: Turn, hold: Hold, payload: dict[str, Any], *, usage: Mapping[str, int], cost_usd: float
+    turn: Turn,
+    hold: Hold,
+    payload: dict[str, Any],
+    *,
+    usage: Mapping[str, int],
+    cost_usd: float,
+    warm_on: str = "",
 ) -> None:
     cost = Decimal(str(round(cost_usd, 6)))
     _end(hold, TurnStatus.DONE, usage=dict(usage), cost_usd=cost)
+    said = Message.objects.filter(turn=turn).exclude(source=Speaker.PLATFORM).count()
     Session.objects.filter(pk=turn.session_id).update(
-        message_count=F("message_count") + 2, cost_usd=F("cost_usd") + cost, last_accessed=timezone.now()
+        message_count=F("message_count") + said + 1,
+        cost_usd=F("cost_usd") + cost,
+        last_accessed=timezone.now(),
+        warm_on=warm_on,
     )
     count = Session.objects.values_list("message_count", flat=True).get(pk=turn.session_id)
     record(turn.session_id, EventType.DONE, {**payload, "messageCount": count}, turn_id=turn.pk)
+    if _ends_with_its_turn(turn.session):
+        complete(turn.session_id)
+
+
+def complete(session_id: UUID) -> bool:
+    """Its conversation has come to an end, until somebody says something again."""
+    ended = Session.objects.filter(pk=session_id, status=SessionStatus.RUNNING)
+    if not ended.update(status=SessionStatus.COMPLETE):
+        return False
+    record(session_id, EventType.SESSION_UPDATED, {"status": SessionStatus.COMPLETE})
+    return True
+
+
+def _ends_with_its_turn(session: Session) -> bool:
+    is_one_of_them = session.parent_id is not None or session.kind == Kind.SCHEDULED
+    return is_one_of_them and not Turn.objects.open().filter(session=session).exists()
 
 
 @transaction.atomic

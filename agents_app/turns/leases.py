@@ -12,7 +12,7 @@ from agents_app import workers
 from agents_app.errors import AgentError
 from agents_app.turns import finish, ringing
 from agents_app.turns.worker import Holder
-from sessions_app.log import Hold
+from sessions_app.log import Hold, record
 from sessions_app.models import EventType, Kind, Session, Turn, TurnStatus
 from sessions_app.querysets import TurnQuerySet
 
@@ -49,7 +49,18 @@ def ring_for_waiting(after: timedelta = RUNG_AGAIN_AFTER) -> int:
     sessions: set[UUID] = set(free.values_list("session_id", flat=True))
     for session_id in sessions:
         ringing.ring_workers(session_id)
+        _tell_that_it_waits(session_id)
     return len(sessions)
+
+
+def _tell_that_it_waits(session_id: UUID) -> None:
+    """Once: all workers are at work, so the person is told that it waits for one."""
+    turns = Turn.objects.filter(status=TurnStatus.QUEUED)
+    first = turns.filter(session=session_id).order_by("opened_seq").first()
+    if first is None or first.events.filter(type=EventType.TURN_WAITING, payload__reason="workers").exists():
+        return
+    before = turns.filter(created_at__lte=first.created_at).count()
+    record(session_id, EventType.TURN_WAITING, {"reason": "workers", "position": before}, turn_id=first.pk)
 
 
 def _take_back_all(lost: TurnQuerySet) -> int:

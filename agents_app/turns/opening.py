@@ -10,9 +10,10 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from agents_app import walls
+from agents_app import walls, workers
 from agents_app.turns.ringing import ring_workers
 from sessions_app.access.caller import MAY_WRITE, Caller
 from sessions_app.access.models import TrustLevel, Workspace
@@ -30,7 +31,7 @@ from sessions_app.errors import (
     TooLarge,
     TrustTooHigh,
 )
-from sessions_app.log import record
+from sessions_app.log import record_all
 from sessions_app.models import EventType, Message, Receipt, Session, SessionStatus, Turn, TurnStatus
 from sessions_app.storable import is_storable
 
@@ -56,6 +57,7 @@ class Opening:
     prior_conversation: str = ""
     continued_from: UUID | None = None
     trust_level: str | None = None
+    recovery: str = ""
 
 
 @dataclass(frozen=True)
@@ -105,13 +107,14 @@ def _as_before(caller: Caller, key: str, digest: str) -> Opened:
 @transaction.atomic
 def _open(caller: Caller, opening: Opening) -> Opened:
     known = opening.session_id
-    session = _existing(caller, known, opening) if known else _new(caller, opening)
+    session = existing(caller, known, opening) if known else _new(caller, opening)
     return _say(caller, session, opening)
 
 
 def _say(caller: Caller, session: Session, opening: Opening) -> Opened:
     is_first = session.last_seq == 0
-    turn = Turn(session=session, opened_seq=session.last_seq + 2)
+    before = 0 if is_first else Turn.objects.open().filter(session=session).count()
+    turn = Turn(session=session, opened_seq=session.last_seq + 2, recovery=opening.recovery)
     turn.save(force_insert=True)
     Message.objects.create(
         session=session,
@@ -122,10 +125,15 @@ def _say(caller: Caller, session: Session, opening: Opening) -> Opened:
         context=opening.initial_context if is_first else "",
         prior_conversation=opening.prior_conversation if is_first else "",
     )
-    record(session.pk, EventType.SESSION, about(session), turn_id=turn.pk)
-    said = record(session.pk, EventType.USER_MESSAGE, _as_said(caller, opening), turn_id=turn.pk)
+    rows = [
+        (EventType.SESSION, about(session)),
+        (EventType.USER_MESSAGE, as_said(caller, opening)),
+        *([(EventType.TURN_WAITING, {"reason": "queued", "position": before})] if before else []),
+    ]
+    said = record_all(session.pk, rows, turn_id=turn.pk)[1]
     Session.objects.filter(pk=session.pk).update(last_accessed=timezone.now(), archived=False)
-    transaction.on_commit(lambda: ring_workers(session.pk), robust=True)  # it is said: a sweep rings again
+    warm = session.warm_on if getattr(session, "is_warm", False) else ""
+    transaction.on_commit(lambda: ring_workers(session.pk, warm), robust=True)  # a sweep rings again
     if said.seq != turn.opened_seq:
         raise Conflict("Two messages met. Send it again.")
     return Opened.of(turn)
@@ -145,7 +153,7 @@ def about(session: Session, resume_info: dict[str, Any] | None = None) -> dict[s
     }
 
 
-def _as_said(caller: Caller, opening: Opening) -> dict[str, Any]:
+def as_said(caller: Caller, opening: Opening) -> dict[str, Any]:
     return {
         "content": opening.message or opening.initial_context,
         "attachments": [],
@@ -182,12 +190,18 @@ def _wire_name(field: str) -> str:
     return first + "".join(map(str.capitalize, others))
 
 
-def _existing(caller: Caller, session_id: UUID, opening: Opening) -> Session:
+def existing(caller: Caller, session_id: UUID, opening: Opening) -> Session:
     """The session that the message goes to, locked until it is said, so that messages keep their order."""
     visible = Session.objects.filter(pk=session_id).filter(
         pk__in=Session.objects.visible_to(caller).values("pk")
     )
-    session = visible.select_for_update(of=("self",)).select_related("workspace").first()
+    living = workers.that_live("turns").filter(name=OuterRef("warm_on"))
+    session = (
+        visible.annotate(is_warm=Exists(living))
+        .select_for_update(of=("self",))
+        .select_related("workspace")
+        .first()
+    )
     if session is None:
         raise NotFound("There is no such session, or you may not see it.")
     _check_role(caller, session.workspace)

@@ -1,9 +1,8 @@
 """From a claimed turn to all that its run needs: directory, wall, prompt, and how to take it up."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -11,47 +10,44 @@ from django.contrib.auth.models import User
 from agents_app import contexts
 from agents_app.errors import AgentError
 from agents_app.runtimes.base import RunRequest
+from agents_app.turns.opening import about
+from agents_app.turns.starting import Row, Start, start_of
 from agents_app.walls import wall_for
 from permissions_app.rules.control_files import control_files_in
 from permissions_app.rules.setting import Setting, Trust
 from sessions_app import transcripts
 from sessions_app.access.models import TrustLevel
-from sessions_app.models import Message, Session, SessionEvent, Speaker, Turn
-from sessions_app.models.event import WORK
-
-INTERRUPTED = (
-    "You were interrupted: the process that ran you ended before you had finished. What a tool was doing at "
-    "that moment may have happened or not; look before you repeat it. Go on from where you were."
-)
+from sessions_app.models import EventType, Session, Turn
 
 
 @dataclass(frozen=True)
 class Prepared:
     request: RunRequest
     setting: Setting
-    prompt: dict[str, Any]  # the `prompt_metadata` event
-    resume_info: dict[str, Any]
-    warnings: list[dict[str, Any]] = field(default_factory=list)
+    start: Start
+    rows: list[Row]  # how it is announced
+    previous_messages: int
+    resume_failed: bool
 
 
-def prepare(turn: Turn) -> Prepared:
+def prepare(turn: Turn, unresumable: str = "") -> Prepared:
     session: Session = turn.session
-    warnings: list[dict[str, Any]] = []
+    warnings: list[Row] = []
     vault = _vault(session)
     directory = _directory(session, vault, warnings)
     wall = wall_for(session.trust_level, session.workspace)
     if wall.warning:
         warnings.append(_warning("no_wall", "No wall here", wall.warning))
-    message, text, resume_info = _how_to_start(turn)
+    start = start_of(turn, vault, directory, unresumable=unresumable)
     # A system prompt of one's own stands alone; the context files belong to the preset.
     context = contexts.NONE if session.system_prompt else contexts.assemble(vault, directory)
     config = transcripts.config_folder(session.pk)
     request = RunRequest(
         session_id=session.pk,
         turn_id=turn.pk,
-        message_id=message.pk,
-        text=text,
-        resume=bool(resume_info["sdkSessionAvailable"]),
+        message_id=start.message.pk,
+        text=start.text,
+        resume=start.resumes,
         model=session.model,
         system_prompt=session.system_prompt,
         append=context.text,
@@ -62,9 +58,34 @@ def prepare(turn: Turn) -> Prepared:
         masked=(Path(settings.PARACHUTE_HOME), vault / ".claude" / "projects"),
         read_only=tuple(path for folder in (vault, directory) for path in control_files_in(folder)),
     )
-    operators = _is_operator(session.created_by) and _is_operator(message.author)
+    operators = _is_operator(session.created_by) and _is_operator(start.message.author)
     setting = _setting(session, request, is_wall=wall.sandbox.is_wall, operator=operators)
-    return Prepared(request, setting, _about_prompt(session, context), resume_info, warnings)
+    rows = _announcement(session, start, warnings, context)
+    return Prepared(request, setting, start, rows, session.message_count, bool(unresumable))
+
+
+def _announcement(
+    session: Session, start: Start, warnings: list[Row], context: contexts.Context
+) -> list[Row]:
+    """What comes before the work: how it is resumed, what a person should know, and what the prompt is."""
+    lost = [row for row in start.rows if row[0] == EventType.SESSION_UNAVAILABLE]
+    told = [row for row in start.rows if row not in lost]
+    return [
+        *lost,
+        (EventType.SESSION, about(session, _resume_info(session, start))),
+        *told,
+        *warnings,
+        (EventType.PROMPT_METADATA, _about_prompt(session, context)),
+    ]
+
+
+def _resume_info(session: Session, start: Start) -> dict[str, Any]:
+    return {
+        "method": start.method,
+        "isNewSession": start.method == "new" and session.message_count == 0,
+        "previousMessageCount": session.message_count,
+        "sdkSessionAvailable": start.resumes,
+    }
 
 
 def _vault(session: Session) -> Path:
@@ -74,7 +95,7 @@ def _vault(session: Session) -> Path:
     return vault
 
 
-def _directory(session: Session, vault: Path, warnings: list[dict[str, Any]]) -> Path:
+def _directory(session: Session, vault: Path, warnings: list[Row]) -> Path:
     """Where it works. One that is gone, or that leads out of the vault by now, becomes the vault's root."""
     if not session.working_directory:
         return vault
@@ -85,53 +106,6 @@ def _directory(session: Session, vault: Path, warnings: list[dict[str, Any]]) ->
     text = f"{session.working_directory} is not there any more. The vault's root is used instead."
     warnings.append(_warning("working_directory_gone", "The working directory is gone", text))
     return vault
-
-
-def _how_to_start(turn: Turn) -> tuple[Message, str, dict[str, Any]]:
-    """The transcript decides: none, a new start; without our message, resume and say it; with it, resume and
-    say that it was interrupted. The CLI writes its transcript a moment late: where it does not know what our
-    rows know, the message is said again, and that it was interrupted with it."""
-    message: Message = turn.messages.exclude(source=Speaker.PLATFORM).get()
-    transcript = _transcript(turn.session_id)
-    info = {
-        "method": "new" if transcript is None else "sdk_resume",
-        "isNewSession": transcript is None and turn.session.message_count == 0,
-        "previousMessageCount": turn.session.message_count,
-        "sdkSessionAvailable": transcript is not None,
-    }
-    if transcript is None or not transcripts.holds(transcript, message.pk):
-        text = _with_context(message)
-        return message, f"{INTERRUPTED}\n\n{text}" if _has_worked(turn) else text, info
-    note: Message = Message.objects.create(
-        id=uuid4(),
-        session=turn.session,
-        turn=turn,
-        source=Speaker.PLATFORM,
-        author=message.author,
-        content=INTERRUPTED,
-    )
-    return note, note.content, info
-
-
-def _transcript(session_id: UUID) -> bytes | None:
-    """None, too, where it was begun and nothing is said in it yet: the CLI resumes no such thing."""
-    transcript = transcripts.raw(session_id)
-    return transcript if transcript and any(transcripts.entries(transcript)) else None
-
-
-def _has_worked(turn: Turn) -> bool:
-    return SessionEvent.objects.filter(turn=turn, type__in=WORK).exists()
-
-
-def _with_context(message: Message) -> str:
-    text = message.content
-    if message.context and text:
-        text = f"## Context\n\n{message.context}\n\n---\n\n## Request\n\n{text}"
-    elif message.context:
-        text = message.context
-    if message.prior_conversation:
-        text = f"## Prior conversation\n\n{message.prior_conversation}\n\n---\n\n{text}"
-    return text
 
 
 def _is_operator(user: User | None) -> bool:
@@ -174,5 +148,5 @@ def _about_prompt(session: Session, context: contexts.Context) -> dict[str, Any]
     }
 
 
-def _warning(code: str, title: str, message: str) -> dict[str, Any]:
-    return {"code": code, "title": title, "message": message, "details": []}
+def _warning(code: str, title: str, message: str) -> Row:
+    return EventType.WARNING, {"code": code, "title": title, "message": message, "details": []}

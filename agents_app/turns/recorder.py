@@ -1,5 +1,6 @@
 """What a run does, written into the session's stream: deltas to the bus, everything finished as a row."""
 
+import asyncio
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
@@ -8,11 +9,12 @@ from uuid import UUID
 from django.utils import timezone
 
 from agents_app.endings import to_its_end
-from agents_app.runtimes.events import Answered, BlockKind, Delta, Said, Used, Warned
+from agents_app.runtimes.events import Answered, BlockKind, Delta, Ready, Said, Used, Warned
+from agents_app.turns.starting import Row
 from permissions_app.rules.decision import Decision
 from permissions_app.rules.ladder import ToolCall
 from sessions_app import bus
-from sessions_app.log import Hold, record
+from sessions_app.log import Hold, record_all
 from sessions_app.models import EventType, SessionEvent
 from sessions_app.storable import storable
 from sessions_app.threads import in_thread
@@ -50,6 +52,8 @@ class Recorder:
         self._last_seq = last_seq
         self._unfinished: _Unfinished | None = None
         self._used: dict[str, tuple[Used, float]] = {}
+        self._announced: asyncio.Task[None] | None = None
+        self.was_warm = False
         self.tool_calls: list[dict[str, Any]] = []
         self.denials: list[dict[str, Any]] = []
         self.response = ""  # the last text that was said
@@ -57,12 +61,36 @@ class Recorder:
     async def row(self, kind: EventType, payload: dict[str, Any]) -> None:
         """To its end, also when the turn is stopped meanwhile: a thread cannot be called back, and the row
         would come after the turn's last."""
-        writing = in_thread(record)(self._session_id, kind, payload, hold=self._hold)
-        event: SessionEvent = await to_its_end(writing)
-        self._last_seq = max(self._last_seq, event.seq)  # the gate writes beside what the run says
+        await to_its_end(self._write([(kind, payload)], after=self._announced))
+
+    def announce(self, rows: list[Row], ready: Ready) -> None:
+        """All that comes before the work, in one transaction and beside it: what follows waits for it. An
+        agent that is ready once more, to answer what was said meanwhile, has been announced."""
+        if self._announced is None:
+            self.was_warm = ready.was_warm
+            together = [*rows, (EventType.MODEL, {"model": ready.model}), (EventType.INIT, _init(ready))]
+            self._announced = asyncio.create_task(self._write(together))
+
+    async def settled(self) -> None:
+        if self._announced is not None:
+            await asyncio.shield(self._announced)
+
+    async def _write(self, rows: list[Row], after: asyncio.Task[None] | None = None) -> None:
+        if after is not None:
+            await after
+        written: list[SessionEvent] = await in_thread(record_all)(self._session_id, rows, hold=self._hold)
+        self._last_seq = max(self._last_seq, written[-1].seq)  # the gate writes beside what the run says
+
+    @property
+    def is_using_a_tool(self) -> bool:
+        return bool(self._used)
+
+    async def waits(self, reason: str, position: int) -> None:
+        await self.row(EventType.TURN_WAITING, {"reason": reason, "position": position})
 
     async def delta(self, delta: Delta) -> None:
         """Only the bus hears it. `after` is the row that a reader must have seen before it."""
+        await self.settled()
         if delta.starts and self._unfinished:
             self._block += 1  # what was begun is given up; readers drop it when they see the next number
         if delta.starts or self._unfinished is None:
@@ -124,3 +152,11 @@ class Recorder:
         """Makes a row of the text that was cut off."""
         if self._unfinished is not None:
             await self.said(Said(self._unfinished.kind, self._unfinished.text))
+
+
+def _init(ready: Ready) -> dict[str, Any]:
+    return {
+        "tools": list(ready.tools),
+        "mcpServers": [dict(server) for server in ready.mcp_servers],
+        "permissionMode": ready.permission_mode,
+    }

@@ -8,11 +8,19 @@ from kombu.exceptions import OperationalError
 log = logging.getLogger(__name__)
 
 
-def ring_workers(session_id: UUID) -> None:
+SHARED = "turns"
+
+
+def own_queue(worker: str) -> str:
+    """What only this worker hears: sessions whose agent it keeps warm."""
+    return f"{SHARED}.{worker}"
+
+
+def ring_workers(session_id: UUID, warm_on: str = "") -> None:
     """Only after commit: a worker that is quicker than the transaction would find nothing."""
     from agents_app.tasks import run_session
 
     try:
-        run_session.apply_async((str(session_id),))
+        run_session.apply_async((str(session_id),), queue=own_queue(warm_on) if warm_on else SHARED)
     except (OperationalError, OSError) as error:
         log.warning("The broker is away (%s); the turn waits for the next sweep.", error)

@@ -1,11 +1,11 @@
 """One turn, from its claim to its end.
 
 1. Claim the next queued turn of the session.
-2. Watch for an abort, and for the loss of the turn, from here on.
+2. Watch from here on for an abort, for more that is said, for the deadline, and for the loss of the turn.
 3. Prepare: directory, wall, prompt, and how to take it up.
-4. Announce it: `session` with how it was resumed, warnings, `prompt_metadata`.
-5. Open the runtime behind the gate.
-6. Record what comes out of it, until its end.
+4. Open the runtime behind the gate; where the agent cannot resume after all, prepare the next way.
+5. Record what comes out of it: how it was resumed, then its work. What is said meanwhile is handed over.
+6. When all that was said is answered, take no more.
 7. Write the end: `done`, `aborted`, or an error.
 8. Publish the transcript to the vault.
 """
@@ -13,19 +13,21 @@
 import asyncio
 import logging
 from contextlib import aclosing
+from datetime import timedelta
 from time import monotonic
-from typing import Any
-from uuid import UUID, uuid4
+from typing import NamedTuple
+from uuid import UUID
 
 from django.db import DatabaseError
+from django.utils import timezone
 
 from agents_app.endings import end, to_its_end
 from agents_app.errors import AgentError
-from agents_app.runtimes.base import Run, Runtime
-from agents_app.runtimes.events import Answered, Delta, Ended, Ready, Said, Used, Warned
-from agents_app.turns import finish
+from agents_app.runtimes.base import CannotResume, Run, Runtime
+from agents_app.runtimes.events import Answered, Delta, Ended, Ready, RuntimeEvent, Said, Used, Warned
+from agents_app.turns import finish, steering
 from agents_app.turns.claim import claim
-from agents_app.turns.opening import about
+from agents_app.turns.outcome import Outcome, as_failure
 from agents_app.turns.prepare import Prepared, prepare
 from agents_app.turns.recorder import Recorder
 from agents_app.turns.ringing import ring_workers
@@ -33,22 +35,37 @@ from agents_app.turns.worker import Holder
 from permissions_app.gate import Gate
 from sessions_app import bus, transcripts
 from sessions_app.log import Hold, HoldLost
-from sessions_app.models import EventType, Session, SessionEvent, Turn
+from sessions_app.models import EventType, Kind, Message, Session, SessionEvent, Turn
 from sessions_app.threads import in_thread
 
 log = logging.getLogger(__name__)
 
-LOOKS_FOR_ABORT_EVERY = 2.0  # seconds, beside the ring
-INTERRUPT_GRACE = 5.0  # to end by itself, with what it has written (1.4 s was seen); then it is ended
+LOOKS_EVERY = 2.0  # seconds, beside the ring
+INTERRUPT_GRACE = 0.7  # to end by itself, with what it has written; a person waits, so then it is ended
 CLOSES_WITHIN = 30.0  # a runtime that has answered; each has shorter limits of its own
+DEADLINE = timedelta(hours=1)
 STOPPED = AgentError("cli_crashed", "The agent stopped in the middle, and nobody had asked it to.")
+TOO_LATE = AgentError("deadline_exceeded", f"It ran for {DEADLINE.seconds // 60} minutes and was stopped.")
 
 
 async def run_session(session_id: UUID, holder: Holder, runtime: Runtime) -> None:
     """Runs what waits in a session, in order, until nothing waits or another worker has it."""
-    # To its end: a claim that is cancelled half-way may have got a turn that nobody would run.
-    while claimed := await to_its_end(in_thread(claim)(session_id, holder)):
+    while not holder.is_draining:
+        # To its end: a claim that is cancelled half-way may have got a turn that nobody would run.
+        claimed = await to_its_end(in_thread(claim)(session_id, holder))
+        if claimed is None:
+            return
         await TurnRun(*claimed, holder, runtime).go()
+    await in_thread(ring_workers)(session_id)  # there may be more, for a worker that stays
+
+
+class Look(NamedTuple):
+    """What the rows say of a turn while it runs."""
+
+    is_held: bool
+    is_aborted: bool = False
+    is_late: bool = False
+    has_more: bool = False
 
 
 class TurnRun:
@@ -61,6 +78,9 @@ class TurnRun:
         self._run: Run | None = None
         self._recorder: Recorder | None = None
         self._prepared: Prepared | None = None
+        self._has_more = False
+        self._saying = asyncio.Lock()  # what is taken from the rows is said before the end is looked at
+        self._is_late = False
 
     async def go(self) -> None:
         self._holder.turns.add(self._turn.pk)
@@ -76,25 +96,70 @@ class TurnRun:
             watch.cancel()
             self._holder.turns.discard(self._turn.pk)
 
-    async def _work(self) -> Ended:
-        prepared = self._prepared = await in_thread(prepare)(self._turn)
+    async def _work(self) -> Outcome:
         recorder = self._recorder = await in_thread(self._new_recorder)()
-        await self._announce(prepared, recorder)
+        unresumable = ""
+        while True:
+            prepared = self._prepared = await in_thread(prepare)(self._turn, unresumable)
+            try:
+                return await self._run_through(prepared, recorder)
+            except CannotResume as problem:
+                if not prepared.request.resume:
+                    raise
+                log.warning("Session %s could not be resumed: %s", self._turn.session_id, problem.message)
+                unresumable = problem.message
+
+    async def _run_through(self, prepared: Prepared, recorder: Recorder) -> Outcome:
         gate = Gate(prepared.setting, is_current=self._is_current, on_denied=recorder.denied)
-        ended: Ended | None = None
+        outcome: Outcome | None = None
         try:
-            async with asyncio.timeout(None) as closing, self._runtime.open(prepared.request, gate) as run:
+            async with (
+                asyncio.timeout(None) as closing,
+                self._runtime.open(prepared.request, gate, recorder.waits) as run,
+            ):
                 self._run = run
-                ended = await _record(run, recorder)
+                outcome = await self._hear(run, prepared, recorder)
                 closing.reschedule(asyncio.get_running_loop().time() + CLOSES_WITHIN)
         except (TimeoutError, asyncio.CancelledError):
-            if ended is None:
+            if outcome is None:
                 raise
             log.warning(
                 "The runtime of turn %s was cut off while it closed; its answer stands.", self._turn.pk
             )
-        assert ended is not None
-        return ended
+        assert outcome is not None
+        return outcome
+
+    async def _hear(self, run: Run, prepared: Prepared, recorder: Recorder) -> Outcome:
+        outcome = Outcome()
+        async with aclosing(run.events()) as events:
+            async for event in events:
+                if isinstance(event, Ready):
+                    recorder.announce(prepared.rows, event)
+                elif isinstance(event, Ended):
+                    outcome.add(event)
+                    if event.interrupted or await self._has_answered_all(run):
+                        await recorder.settled()
+                        return outcome
+                else:
+                    await _write(recorder, event)
+                    await self._hand_over(run, recorder)
+        raise AgentError("cli_crashed", "The agent ended without an answer.")
+
+    async def _hand_over(self, run: Run, recorder: Recorder) -> None:
+        """What was said meanwhile, while a tool runs: then the agent reads it with the tool's answer."""
+        if self._has_more and recorder.is_using_a_tool:
+            async with self._saying:
+                self._has_more = False
+                await _say(run, await in_thread(steering.taken)(self._hold))
+
+    async def _has_answered_all(self, run: Run) -> bool:
+        """At the end of an answer. What waits is said now; where nothing does, nothing will, in this turn."""
+        async with self._saying:
+            if run.owes_an_answer:
+                return False
+            waiting = await in_thread(steering.taken_or_closed)(self._hold)
+            await _say(run, waiting)
+            return not waiting
 
     def _new_recorder(self) -> Recorder:
         """It goes on counting blocks where the attempt before it ended."""
@@ -104,60 +169,66 @@ class TurnRun:
         last: int = Session.objects.values_list("last_seq", flat=True).get(pk=self._turn.session_id)
         return Recorder(self._turn.session_id, self._hold, first_block=first, last_seq=last)
 
-    async def _announce(self, prepared: Prepared, recorder: Recorder) -> None:
-        await recorder.row(EventType.SESSION, about(self._turn.session, prepared.resume_info))
-        for warning in prepared.warnings:
-            await recorder.row(EventType.WARNING, warning)
-        await recorder.row(EventType.PROMPT_METADATA, prepared.prompt)
-
     async def _is_current(self) -> bool:
         return await in_thread(finish.is_held)(self._hold)
 
-    async def _watch(self, work: asyncio.Task[Ended]) -> None:
-        """Stops the work when somebody aborts the turn, or when it is ours no more. It begins again when it
-        fails, because nobody could stop a turn that is not watched."""
+    async def _watch(self, work: asyncio.Task[Outcome]) -> None:
+        """Stops the work when somebody aborts the turn, when it is late, or when it is ours no more. It
+        begins again when it fails, because nobody could stop a turn that is not watched."""
         while not work.done():
             try:
                 if await self._is_stopped(work):
                     return
                 async with bus.current().subscribe(bus.turn_topic(self._turn.pk)) as listener:
                     while not await self._is_stopped(work):
-                        await listener.next(LOOKS_FOR_ABORT_EVERY)
+                        await listener.next(LOOKS_EVERY)
                 return
             except Exception:
                 log.exception("Turn %s could not be watched; trying again.", self._turn.pk)
-                await asyncio.sleep(LOOKS_FOR_ABORT_EVERY)
+                await asyncio.sleep(LOOKS_EVERY)
 
-    async def _is_stopped(self, work: asyncio.Task[Ended]) -> bool:
-        held, abort = await in_thread(self._look)()
-        if not held:
+    async def _is_stopped(self, work: asyncio.Task[Outcome]) -> bool:
+        look = await in_thread(self._look)()
+        if not look.is_held:
             await end(work)
-        elif abort:
+        elif look.is_aborted or look.is_late:
+            self._is_late = not look.is_aborted
             await self._interrupt(work)
-        return abort or not held
+        elif look.has_more and self._run is not None and self._recorder is not None:
+            self._has_more = True
+            await self._hand_over(self._run, self._recorder)
+        return look.is_aborted or look.is_late or not look.is_held
 
-    def _look(self) -> tuple[bool, bool]:
-        """Whether the turn is still ours, and whether somebody wants it stopped."""
-        row = finish.held(self._hold).values_list("abort_requested_at").first()
-        return row is not None, row is not None and row[0] is not None
+    def _look(self) -> Look:
+        row = finish.held(self._hold).values_list("abort_requested_at", "started_at").first()
+        if row is None:
+            return Look(is_held=False)
+        has_deadline = self._turn.session.kind != Kind.ORCHESTRATOR
+        return Look(
+            is_held=True,
+            is_aborted=row[0] is not None,
+            is_late=has_deadline and timezone.now() - row[1] >= DEADLINE,
+            has_more=Message.objects.filter(turn=self._turn, waits=True).exists(),
+        )
 
-    async def _interrupt(self, work: asyncio.Task[Ended]) -> None:
+    async def _interrupt(self, work: asyncio.Task[Outcome]) -> None:
         if self._run is not None:
             asking = asyncio.create_task(self._run.interrupt())
             await asyncio.wait({work}, timeout=INTERRUPT_GRACE)
             asking.cancel()
         await end(work)
 
-    async def _give_back(self, work: asyncio.Task[Ended]) -> None:
+    async def _give_back(self, work: asyncio.Task[Outcome]) -> None:
         """Back to the queue, unless it is over already, or somebody wants it to be."""
         if not work.done():
             await end(work)
+            await self._settle()
             if _problem_of(work) and await in_thread(finish.put_back)(self._hold):
                 await in_thread(ring_workers)(self._turn.session_id)
                 return
         await self._end(work)
 
-    async def _end(self, work: asyncio.Task[Ended]) -> None:
+    async def _end(self, work: asyncio.Task[Outcome]) -> None:
         try:
             await self._write_end(work)
         except HoldLost as lost:
@@ -169,113 +240,75 @@ class TurnRun:
         else:
             await self._publish()
 
-    async def _write_end(self, work: asyncio.Task[Ended]) -> None:
+    async def _write_end(self, work: asyncio.Task[Outcome]) -> None:
+        await self._settle()
         problem = _problem_of(work)
-        held, abort = await in_thread(self._look)()
-        if not held:
+        look = await in_thread(self._look)()
+        if not look.is_held:
             raise HoldLost(f"turn {self._turn.pk}")
-        if abort:
+        if look.is_aborted:
             await self._keep_unfinished()
             await in_thread(finish.aborted)(self._turn, self._hold)
         elif problem is not None:
             await self._keep_unfinished()
-            await self._fail(problem)
+            kind, payload = as_failure(self._turn.pk, TOO_LATE if self._is_late else problem)
+            await in_thread(finish.failed)(self._turn, self._hold, kind, payload)
         else:
             await self._done(work.result())
+
+    async def _settle(self) -> None:
+        """No row comes after the turn's last. What went wrong with one is told by what waited for it."""
+        if self._recorder is not None:
+            await asyncio.gather(self._recorder.settled(), return_exceptions=True)
 
     async def _keep_unfinished(self) -> None:
         if self._recorder is not None:
             await self._recorder.keep_unfinished()
 
-    async def _done(self, ended: Ended) -> None:
+    async def _done(self, outcome: Outcome) -> None:
         assert self._recorder is not None and self._prepared is not None
-        payload = {
-            "response": ended.response or self._recorder.response,
-            "model": ended.model,
-            "durationMs": round((monotonic() - self._began) * 1000),
-            "toolCalls": self._recorder.tool_calls,
-            "spawned": [],
-            "permissionDenials": self._recorder.denials,
-            "sessionResume": _session_resume(self._prepared),
-            "usage": dict(ended.usage),
-            "costUsd": ended.cost_usd,
-        }
+        payload = outcome.as_done(self._prepared, self._recorder, seconds=monotonic() - self._began)
+        warm_on = self._holder.name if self._runtime.rests(self._turn.session_id) else ""
         await in_thread(finish.done)(
-            self._turn, self._hold, payload, usage=ended.usage, cost_usd=ended.cost_usd
+            self._turn, self._hold, payload, usage=outcome.usage, cost_usd=outcome.cost_usd, warm_on=warm_on
         )
-
-    async def _fail(self, error: BaseException) -> None:
-        kind = EventType.TYPED_ERROR
-        if isinstance(error, AgentError):
-            payload = error.as_payload()
-            log.warning("Turn %s failed: %s: %s", self._turn.pk, error.code, error.message)
-        else:
-            incident = uuid4().hex[:12]
-            log.error("Turn %s failed, incident %s", self._turn.pk, incident, exc_info=error)
-            kind = EventType.ERROR
-            payload = {
-                "error": f"Something failed that was not foreseen. The log has it as incident {incident}.",
-                "incidentId": incident,
-            }
-        await in_thread(finish.failed)(self._turn, self._hold, kind, payload)
 
     async def _publish(self) -> None:
         if self._prepared is None:
             return
-        request = self._prepared.request
         try:
-            await in_thread(transcripts.publish)(request.session_id, request.vault, request.directory)
+            await in_thread(_publish)(self._prepared)
         except Exception:
-            log.exception("The transcript of %s was not published.", request.session_id)
+            log.exception("The transcript of %s was not published.", self._turn.session_id)
 
 
-async def _record(run: Run, recorder: Recorder) -> Ended:
-    async with aclosing(run.events()) as events:
-        async for event in events:
-            match event:
-                case Delta():
-                    await recorder.delta(event)
-                case Said():
-                    await recorder.said(event)
-                case Used():
-                    await recorder.used(event)
-                case Answered():
-                    await recorder.answered(event)
-                case Warned():
-                    await recorder.warned(event)
-                case Ready():
-                    await recorder.row(EventType.MODEL, {"model": event.model})
-                    await recorder.row(EventType.INIT, _init(event))
-                case Ended():
-                    return event
-    raise AgentError("cli_crashed", "The agent ended without an answer.")
+async def _write(recorder: Recorder, event: RuntimeEvent) -> None:
+    match event:
+        case Delta():
+            await recorder.delta(event)
+        case Said():
+            await recorder.said(event)
+        case Used():
+            await recorder.used(event)
+        case Answered():
+            await recorder.answered(event)
+        case Warned():
+            await recorder.warned(event)
 
 
-def _init(ready: Ready) -> dict[str, Any]:
-    return {
-        "tools": list(ready.tools),
-        "mcpServers": [dict(server) for server in ready.mcp_servers],
-        "permissionMode": ready.permission_mode,
-    }
+async def _say(run: Run, messages: list[Message]) -> None:
+    for message in messages:
+        await run.inject(message.pk, message.content)
 
 
-def _session_resume(prepared: Prepared) -> dict[str, Any]:
-    info = prepared.resume_info
-    resumed = info["method"] == "sdk_resume"
-    return {
-        "method": info["method"],
-        "sdkSessionValid": resumed,
-        "sdkResumeAttempted": resumed,
-        "contextInjected": False,
-        "messagesInjected": 0,
-        "tokensEstimate": 0,
-        "previousMessageCount": info["previousMessageCount"],
-        "loadedFromDisk": resumed,
-        "cacheHit": False,
-    }
+def _publish(prepared: Prepared) -> None:
+    request = prepared.request
+    last = transcripts.publish(request.session_id, request.vault, request.directory)
+    if last:
+        Session.objects.filter(pk=request.session_id).update(last_entry=last)
 
 
-def _problem_of(work: asyncio.Task[Ended]) -> BaseException | None:
+def _problem_of(work: asyncio.Task[Outcome]) -> BaseException | None:
     """Why it did not come to its end; None where it did. That somebody stopped it is known already."""
     if work.cancelled():
         return STOPPED

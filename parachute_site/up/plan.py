@@ -72,8 +72,9 @@ def _worker(environment: Environment, queue: str, *, at_once: int, **more: str) 
     # The name stays over restarts, so that a worker knows what its predecessor held; two homes on one
     # machine may share a database, so the home is part of it.
     name = f"{queue}-1@{socket.gethostname()}-{environment.owner[:6]}"
+    queues = f"{queue},{queue}.{name}"  # the second only it hears: sessions whose agent it keeps warm
     quiet = ("--without-gossip", "--without-mingle", "--without-heartbeat")
-    how = ("-P", "threads", "-c", str(at_once), "-Q", queue, "-n", name, *quiet)
+    how = ("-P", "threads", "-c", str(at_once), "-Q", queues, "-n", name, *quiet)
     celery = ("-m", "celery", "--quiet", "-A", "parachute_site", "worker", *how)
     return _child(environment, queue, *celery, PARACHUTE_WORKER=name, **more)
 

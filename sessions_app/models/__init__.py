@@ -1,7 +1,7 @@
 from sessions_app.access.models import ApiKey, Membership, Role, Scope, SignInLink, TrustLevel, Workspace
 from sessions_app.models.event import EventType, SessionEvent
 from sessions_app.models.session import Kind, Session, SessionStatus, Source, TitleSource
-from sessions_app.models.turn import Message, Receipt, Speaker, Turn, TurnStatus
+from sessions_app.models.turn import Message, Receipt, Recovery, Speaker, Turn, TurnStatus
 
 __all__ = [
     "ApiKey",
@@ -10,6 +10,7 @@ __all__ = [
     "Membership",
     "Message",
     "Receipt",
+    "Recovery",
     "Role",
     "Scope",
     "Session",

@@ -96,13 +96,22 @@ class Session(models.Model):
         default=0
     )  # of its newest event; raised in the event's transaction
     cost_usd = models.DecimalField(max_digits=12, decimal_places=6, default=0)
+    # The newest entry of its transcript that we have seen: a copy that lacks it is not the whole story.
+    last_entry = models.CharField(max_length=36, blank=True)
+    # The worker in which an idle process of its agent rests; what is said next is rung for there.
+    warm_on = models.CharField(max_length=100, blank=True)
 
     objects: ClassVar[SessionQuerySet] = SessionQuerySet.as_manager()  # type: ignore[assignment]
 
     class Meta:
         ordering = ["-last_accessed", "-pk"]
         indexes = [
-            models.Index(fields=["workspace", "archived", "-last_accessed", "-id"], name="session_list")
+            models.Index(fields=["workspace", "archived", "-last_accessed", "-id"], name="session_list"),
+            models.Index(
+                fields=["last_accessed"],
+                name="session_idle",
+                condition=Q(status=SessionStatus.RUNNING),
+            ),
         ]
         constraints = [
             models.CheckConstraint(condition=among("status", SessionStatus), name="session_status_is_known"),

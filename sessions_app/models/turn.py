@@ -23,6 +23,13 @@ class TurnStatus(models.TextChoices):
     FAILED = "failed", _("Failed")
 
 
+class Recovery(models.TextChoices):
+    """What a person chose where a session cannot, or shall not, be resumed."""
+
+    INJECT_CONTEXT = "inject_context", _("Tell the agent what was said")
+    FRESH_START = "fresh_start", _("Start anew")
+
+
 ACTIVE = (TurnStatus.RUNNING, TurnStatus.WAITING)
 OPEN = (TurnStatus.QUEUED, *ACTIVE)
 OVER = (TurnStatus.DONE, TurnStatus.ABORTED, TurnStatus.FAILED)
@@ -54,6 +61,8 @@ class Turn(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
+    takes_more = models.BooleanField(default=True)  # what is said meanwhile; False once it is about to end
+    recovery = models.CharField(max_length=15, choices=Recovery, blank=True)
     abort_requested_at = models.DateTimeField(null=True)
     aborted_by = models.CharField(max_length=100, blank=True)
     error_code = models.CharField(max_length=40, blank=True)
@@ -69,6 +78,9 @@ class Turn(models.Model):
         ]
         constraints = [
             models.CheckConstraint(condition=among("status", TurnStatus), name="turn_status_is_known"),
+            models.CheckConstraint(
+                condition=Q(recovery="") | among("recovery", Recovery), name="turn_recovery_is_known"
+            ),
             models.UniqueConstraint(fields=["session", "opened_seq"], name="turns_run_in_order"),
             models.UniqueConstraint(
                 fields=["session"], condition=Q(status__in=ACTIVE), name="one_active_turn_a_session"
@@ -110,6 +122,7 @@ class Message(models.Model):
     content = models.TextField(blank=True)  # as it was said
     context = models.TextField(blank=True)  # what came with it and is put before it
     prior_conversation = models.TextField(blank=True)
+    waits = models.BooleanField(default=False)  # said to a turn that runs, and not handed to its agent yet
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -12,7 +12,7 @@ from tests.agents_app.engine import Engine
 def rings(monkeypatch: pytest.MonkeyPatch) -> list[UUID]:
     """The sessions that workers were rung for. No broker stands behind the tests."""
     rung: list[UUID] = []
-    monkeypatch.setattr(tasks.run_session, "apply_async", lambda args: rung.append(UUID(args[0])))
+    monkeypatch.setattr(tasks.run_session, "apply_async", lambda args, queue: rung.append(UUID(args[0])))
     return rung
 
 

@@ -59,7 +59,7 @@ class TestWhatIsMade:
     def test_a_broker_that_is_away_costs_the_ring_and_not_the_message(
         self, as_ada: Caller, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def away(args: object) -> None:
+        def away(args: object, queue: str) -> None:
             raise ConnectionError("no broker")
 
         monkeypatch.setattr("agents_app.tasks.run_session.apply_async", away)
@@ -274,9 +274,9 @@ class TestAtOnce:
     def test_messages_to_one_session_keep_an_order(self, as_ada: Caller) -> None:
         first = open_turn(as_ada, Opening("hi"))
         opened = at_once(lambda number: open_turn(as_ada, again(first, f"message {number}")))
-        assert sorted(each.seq for each in opened) == [4, 6, 8, 10]
+        assert sorted(each.seq for each in opened) == [4, 7, 10, 13]  # with a `turn_waiting` between
         rows = session_of(first).events.order_by("seq").values_list("type", flat=True)
-        assert list(rows) == ["session", "user_message"] * 5
+        assert list(rows) == ["session", "user_message", *["session", "user_message", "turn_waiting"] * 4]
 
     def test_no_more_than_may_wait(self, as_ada: Caller) -> None:
         first = open_turn(as_ada, Opening("hi"))

@@ -253,4 +253,4 @@ def test_opening_a_turn_takes_few_queries(as_ada: Caller, rings: list[UUID]) -> 
         opened = open_turn(as_ada, Opening("hi"))
     with CaptureQueriesContext(connection) as existing:
         open_turn(as_ada, Opening("and now?", session_id=opened.session_id), key="k")
-    assert (len(statements(new)), len(statements(existing))) == (12, 15)
+    assert (len(statements(new)), len(statements(existing))) == (9, 13)

@@ -73,9 +73,9 @@ async def test_while_it_is_prepared(engine: Engine, monkeypatch: pytest.MonkeyPa
     opened = await engine.say("hi")
     prepare = preparing.prepare
 
-    def aborted_meanwhile(turn: Turn) -> preparing.Prepared:
+    def aborted_meanwhile(turn: Turn, unresumable: str) -> preparing.Prepared:
         abort(engine.caller, opened.session_id)
-        return prepare(turn)
+        return prepare(turn, unresumable)
 
     monkeypatch.setattr(running, "prepare", aborted_meanwhile)
     engine.runtime.scripts["hi"] = [pause()]
@@ -97,7 +97,7 @@ async def test_an_agent_that_does_not_hear_it_is_ended(
 
 
 async def test_without_the_ring_the_row_is_read(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "LOOKS_FOR_ABORT_EVERY", 0.01)
+    monkeypatch.setattr(running, "LOOKS_EVERY", 0.01)
     at = pause()
     engine.runtime.scripts["hi"] = [at]
     opened = await engine.say("hi")
@@ -107,7 +107,7 @@ async def test_without_the_ring_the_row_is_read(engine: Engine, monkeypatch: pyt
 
 
 async def test_a_watcher_that_fails_watches_again(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "LOOKS_FOR_ABORT_EVERY", 0.01)
+    monkeypatch.setattr(running, "LOOKS_EVERY", 0.01)
     failures = iter([RuntimeError("the bus is a pumpkin"), RuntimeError("still")])
     subscribe = bus.current().subscribe
 
@@ -160,7 +160,7 @@ async def test_a_turn_that_is_put_back_after_it_was_stopped_ends(engine: Engine)
 async def test_a_tool_that_would_start_after_the_loss_of_the_turn_does_not(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "LOOKS_FOR_ABORT_EVERY", PATIENCE)
+    monkeypatch.setattr(running, "LOOKS_EVERY", PATIENCE)
     at, ran = pause(), iter(["it ran"])
     engine.runtime.scripts["hi"] = [at, Use("Bash", {"command": "true"}, does=lambda: next(ran))]
     opened = await engine.say("hi")

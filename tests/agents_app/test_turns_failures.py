@@ -10,7 +10,7 @@ import pytest
 from django.db import DatabaseError
 from django.utils import timezone
 
-from agents_app.runtimes.base import RunRequest
+from agents_app.runtimes.base import RunRequest, Waits
 from agents_app.runtimes.scripted import Begin, Break, Fail, Say, ScriptedRuntime, Stop
 from agents_app.turns import finish, leases
 from agents_app.turns import run as running
@@ -129,7 +129,7 @@ async def test_a_row_that_cannot_be_written_ends_the_turn_visibly(
     opened = await engine.say("hi")
     with monkeypatch.context() as broken:
         async with engine.paused(opened, at):
-            broken.setattr("agents_app.turns.recorder.record", unwritable)
+            broken.setattr("agents_app.turns.recorder.record_all", unwritable)
             at.go_on.set()
             while engine.runtime.open_runs:
                 await next_moment()
@@ -140,10 +140,10 @@ async def test_a_row_that_cannot_be_written_ends_the_turn_visibly(
 async def test_a_database_that_is_away_for_a_look_stops_nothing(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "LOOKS_FOR_ABORT_EVERY", 0.01)
+    monkeypatch.setattr(running, "LOOKS_EVERY", 0.01)
     look, looks = running.TurnRun._look, iter([DatabaseError("away"), DatabaseError("still")])
 
-    def sometimes(run: running.TurnRun) -> tuple[bool, bool]:
+    def sometimes(run: running.TurnRun) -> running.Look:
         for failure in looks:
             raise failure
         return look(run)
@@ -176,10 +176,10 @@ class Around(ScriptedRuntime):
         self._inner, self._opens, self._closes = inner, opens, closes
 
     @asynccontextmanager
-    async def open(self, request: RunRequest, gate: Gate) -> AsyncIterator[Any]:
+    async def open(self, request: RunRequest, gate: Gate, waits: Waits) -> AsyncIterator[Any]:
         if self._opens:
             await self._opens()
-        async with self._inner.open(request, gate) as run:
+        async with self._inner.open(request, gate, waits) as run:
             yield run
         if self._closes:
             await self._closes()

@@ -12,7 +12,8 @@ from agents_app.turns import finish, leases
 from agents_app.turns import run as running
 from agents_app.turns.claim import claim
 from agents_app.turns.opening import Opened
-from agents_app.turns.prepare import INTERRUPTED, prepare
+from agents_app.turns.prepare import prepare
+from agents_app.turns.starting import INTERRUPTED
 from agents_app.turns.worker import Holder
 from sessions_app import transcripts
 from sessions_app.models import Kind, Message, Session, SessionEvent, Turn, TurnStatus
@@ -182,7 +183,7 @@ class TestAFrozenWorker:
     async def test_writes_nothing_more_and_ends_its_agent(
         self, engine: Engine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(running, "LOOKS_FOR_ABORT_EVERY", 3600)
+        monkeypatch.setattr(running, "LOOKS_EVERY", 3600)
         at, second = pause(), pause()
         engine.runtime.scripts["hi"] = [Begin("I was ab"), at, Say("about to say this.")]
         engine.runtime.scripts["interrupted"] = [second, Say("I am the other.")]
@@ -204,7 +205,7 @@ class TestAFrozenWorker:
     async def test_is_stopped_by_its_watcher_and_may_then_take_it_up_itself(
         self, engine: Engine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(running, "LOOKS_FOR_ABORT_EVERY", 0.01)
+        monkeypatch.setattr(running, "LOOKS_EVERY", 0.01)
         at = pause(deaf=True)
         engine.runtime.scripts["pears"] = [at]
         opened = await engine.say("pears")

@@ -64,7 +64,7 @@ def test_it_takes_back_at_its_start_what_its_last_life_held(
     again.close()
 
 
-def test_told_to_stop_it_puts_back_what_runs_and_claims_nothing_more(
+def test_told_to_stop_it_puts_back_what_outlives_the_grace_and_claims_nothing_more(
     worker: TurnWorker, as_ada: Caller, opened: Opened, scripted: ScriptedRuntime
 ) -> None:
     reached = threading.Event()  # seen from this thread, and set in the worker's
@@ -73,11 +73,26 @@ def test_told_to_stop_it_puts_back_what_runs_and_claims_nothing_more(
     with ThreadPoolExecutor(1) as threads:
         running = threads.submit(worker.run_session, opened.session_id)
         assert reached.wait(PATIENCE)
-        worker.stop_turns()
+        worker.drain(0)
         running.result(PATIENCE)
     worker.run_session(other.session_id)
     assert [status(each) for each in (opened, other)] == ["queued", "queued"]
     assert scripted.open_runs == 0
+
+
+def test_told_to_stop_it_lets_a_turn_end_within_the_grace(
+    worker: TurnWorker, as_ada: Caller, opened: Opened, scripted: ScriptedRuntime
+) -> None:
+    reached, go_on = threading.Event(), asyncio.Event()
+    scripted.scripts["hi"] = [Hold(cast(asyncio.Event, reached), go_on)]
+    with ThreadPoolExecutor(1) as threads:
+        running = threads.submit(worker.run_session, opened.session_id)
+        assert reached.wait(PATIENCE)
+        next_one = open_turn(as_ada, Opening("and now?", opened.session_id))
+        worker.drain(PATIENCE)
+        worker._loop.call_soon_threadsafe(go_on.set)
+        running.result(PATIENCE)
+    assert [status(each) for each in (opened, next_one)] == ["done", "queued"]
 
 
 def test_closed_it_is_gone(worker: TurnWorker) -> None:

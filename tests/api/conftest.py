@@ -22,7 +22,7 @@ Key = Callable[..., Headers]
 @pytest.fixture(autouse=True)
 def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody runs what is said, unless a test takes `worker`."""
-    monkeypatch.setattr(tasks.run_session, "apply_async", lambda args: None)
+    monkeypatch.setattr(tasks.run_session, "apply_async", lambda args, queue: None)
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,7 @@ async def worker(
     def begin(session_id: UUID) -> None:
         running.add(loop.create_task(run_session(session_id, Holder("w"), scripted)))
 
-    def ring(args: tuple[str]) -> None:
+    def ring(args: tuple[str], queue: str) -> None:
         loop.call_soon_threadsafe(begin, UUID(args[0]))
 
     monkeypatch.setattr(tasks.run_session, "apply_async", ring)

@@ -32,7 +32,7 @@ async def subscribe(topic: str) -> AsyncIterator[Any]:
 
 
 bus.subscribe = subscribe  # type: ignore[method-assign]
-tasks.run_session.apply_async = lambda args: None
+tasks.run_session.apply_async = lambda args, queue: None
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:

@@ -236,3 +236,33 @@ async def test_sending_a_message_costs_few_queries(ada_calls: Web, queries: Any)
     with queries() as asked:
         await ada_calls.say("x")
     assert len(asked) <= 20, asked
+
+
+class TestInject:
+    async def test_it_says_whether_a_turn_runs_or_waits(
+        self, ada_calls: Web, worker: ScriptedRuntime
+    ) -> None:
+        here = pause()
+        worker.scripts["quinces"] = [here]
+        said = await ada_calls.post("/api/chat", {"message": "quinces?"}, ASYNC)
+        path = f"/api/chat/{said.json['sessionId']}/inject"
+        await asyncio.wait_for(here.reached.wait(), 15)
+        while_it_runs = await ada_calls.post(path, {"message": "and pears"})
+        here.go_on.set()
+        done = await ada_calls.say("over?", sessionId=said.json["sessionId"])
+        afterwards = await ada_calls.post(path, {"message": "and plums"})
+        assert (while_it_runs.status, afterwards.status) == (202, 202)
+        assert while_it_runs.json == {"turnId": said.json["turnId"], "state": "running"}
+        assert afterwards.json["state"] == "queued"
+        assert afterwards.json["turnId"] not in (said.json["turnId"], done["turnId"])
+
+    @pytest.mark.parametrize(("text", "status"), [("", 422), (" ", 422), ("x" * 32_001, 413), ("\0", 422)])
+    async def test_what_cannot_be_said_is_refused(self, ada_calls: Web, text: str, status: int) -> None:
+        said = await ada_calls.post("/api/chat", {"message": "x"}, ASYNC)
+        answer = await ada_calls.post(f"/api/chat/{said.json['sessionId']}/inject", {"message": text})
+        assert answer.status == status
+
+    async def test_a_viewer_may_not(self, ada_calls: Web, vi_calls: Web) -> None:
+        said = await ada_calls.post("/api/chat", {"message": "x"}, ASYNC)
+        answer = await vi_calls.post(f"/api/chat/{said.json['sessionId']}/inject", {"message": "y"})
+        assert answer.status == 403

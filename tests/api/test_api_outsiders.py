@@ -21,6 +21,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/chat"): {"message": "x", "sessionId": "{session_id}"},
     ("POST", "/api/chat/stream"): {"message": "x", "sessionId": "{session_id}"},
     ("POST", "/api/chat/{session_id}/abort"): {"turnId": "{turn_id}"},
+    ("POST", "/api/chat/{session_id}/inject"): {"message": "x"},
 }
 STREAMS = {("GET", "/api/chat/{session_id}/events")}
 PRIVATE = "a word that nobody else may read"

@@ -14,7 +14,7 @@ import pytest
 
 from agents_app.door import Door, Upstream
 from agents_app.runtimes.base import Run, RunRequest, Runtime
-from agents_app.runtimes.events import Delta, RuntimeEvent
+from agents_app.runtimes.events import Delta, Ended, RuntimeEvent, Used
 from agents_app.sandboxes import named
 from agents_app.sandboxes.base import Sandbox
 from permissions_app.gate import Gate
@@ -42,11 +42,14 @@ class WatchedGate(Gate):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting, is_current=self._always, on_denied=self._deny)
+        self.meanwhile: Callable[[ToolCall, Path], Awaitable[None]] | None = None
         self.asked: list[tuple[ToolCall, Decision]] = []
         self.denied: list[ToolCall] = []
 
     async def __call__(self, call: ToolCall, directory: Path) -> Decision:
         decision = await super().__call__(call, directory)
+        if self.meanwhile is not None:
+            await self.meanwhile(call, directory)
         self.asked.append((call, decision))
         return decision
 
@@ -66,9 +69,11 @@ class Stage:
     trust: Trust = Trust.VAULT
     session_id: UUID = field(default_factory=uuid4)
     requests: list[RunRequest] = field(default_factory=list)
+    waited: list[tuple[str, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.has_heard_text = asyncio.Event()
+        self.has_heard_tool = asyncio.Event()
         self.gate = WatchedGate(
             Setting(
                 trust=self.trust,
@@ -108,7 +113,10 @@ class Stage:
     async def play(self, text: str, meanwhile: Meanwhile | None = None, **more: Any) -> list[RuntimeEvent]:
         """One run to its end, and what came out of it. Each goes on where the one before ended."""
         heard: list[RuntimeEvent] = []
-        async with asyncio.timeout(PATIENCE), self.runtime.open(self.request(text, **more), self.gate) as run:
+        async with (
+            asyncio.timeout(PATIENCE),
+            self.runtime.open(self.request(text, **more), self.gate, self.wait) as run,
+        ):
             hearing = asyncio.create_task(self._hear(run, heard))
             try:
                 if meanwhile is not None:
@@ -118,11 +126,18 @@ class Stage:
                 hearing.cancel()
         return heard
 
+    async def wait(self, reason: str, position: int) -> None:
+        self.waited.append((reason, position))
+
     async def _hear(self, run: Run, heard: list[RuntimeEvent]) -> None:
         async for event in run.events():
             heard.append(event)
             if isinstance(event, Delta):
                 self.has_heard_text.set()
+            if isinstance(event, Used):
+                self.has_heard_tool.set()
+            if isinstance(event, Ended) and (event.interrupted or not run.owes_an_answer):
+                return
 
 
 @asynccontextmanager

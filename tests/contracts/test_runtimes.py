@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Protocol
+from uuid import uuid4
 
 import pytest
 
@@ -14,7 +15,7 @@ from agents_app.demo_model import wire
 from agents_app.demo_model.wire import Failure, Reply, Text, Thinking, say
 from agents_app.errors import AgentError
 from agents_app.launcher import MARK
-from agents_app.runtimes.base import RunFailed
+from agents_app.runtimes.base import Run, RunFailed
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.runtimes.events import (
     Answered,
@@ -28,6 +29,7 @@ from agents_app.runtimes.events import (
     Warned,
 )
 from agents_app.runtimes.scripted import Begin, Fail, Hold, Say, ScriptedRuntime, Use
+from permissions_app.rules.ladder import ToolCall
 from permissions_app.rules.setting import Trust
 from sessions_app import transcripts
 from tests.contracts.stage import KEY, PATIENCE, Stage, door_to, sandbox_that_runs
@@ -46,6 +48,8 @@ class Play(Protocol):
     def uses(self, key: str, tool: str, then: str, **given: Any) -> None: ...
 
     def stands_in_mid_text(self, key: str) -> None: ...
+
+    def pauses_in_mid_text(self, key: str, begin: str, end: str) -> Callable[[], None]: ...
 
     def fails(self, key: str) -> None: ...
 
@@ -68,6 +72,11 @@ class ScriptedPlay:
     def stands_in_mid_text(self, key: str) -> None:
         self.scripts[key] = [Begin("Half a "), Hold(asyncio.Event(), asyncio.Event())]
 
+    def pauses_in_mid_text(self, key: str, begin: str, end: str) -> Callable[[], None]:
+        go_on = asyncio.Event()
+        self.scripts[key] = [Begin(begin), Hold(asyncio.Event(), go_on), Say(begin + end)]
+        return go_on.set
+
     def fails(self, key: str) -> None:
         self.scripts[key] = [Fail("context_exceeded")]
 
@@ -84,6 +93,11 @@ class ClaudePlay:
 
     def stands_in_mid_text(self, key: str) -> None:
         self.model.script(key, [say("Half a ", self.model.hold(), "sentence.")])
+
+    def pauses_in_mid_text(self, key: str, begin: str, end: str) -> Callable[[], None]:
+        gate = self.model.hold()
+        self.model.script(key, [say(begin, gate, end)])
+        return gate.release
 
     def fails(self, key: str) -> None:
         too_long = Failure(400, "invalid_request_error", "prompt is too long: 9 tokens > 1 maximum")
@@ -155,6 +169,41 @@ def of(kind: type, heard: list[RuntimeEvent]) -> list[Any]:
 
 
 # What every runtime promises.
+
+
+async def test_what_is_said_while_a_tool_runs_is_read_with_its_answer(play: Play) -> None:
+    """In the same answer: there is one end, and nothing is owed."""
+    play.uses("look", "Read", "Both are answered.", file_path=str(play.stage.vault / "Note.md"))
+    play.says("steer", "Steered.")
+    said = uuid4()
+
+    async def steer(call: ToolCall, directory: Path) -> None:
+        await runs[0].inject(said, "steer")
+
+    runs: list[Run] = []
+    play.stage.gate.meanwhile = steer
+
+    async def remember(run: Run) -> None:
+        runs.append(run)
+
+    heard = await play.stage.play("look", remember)
+    assert len(of(Ended, heard)) == 1
+    assert transcripts.holds(transcripts.raw(play.stage.session_id) or b"", said)
+
+
+async def test_what_is_said_while_it_speaks_is_answered_after_it(play: Play) -> None:
+    go_on = play.pauses_in_mid_text("first", "On", "e.")
+    play.says("more", "Two.")
+    said = uuid4()
+
+    async def say_more(run: Run) -> None:
+        await play.stage.has_heard_text.wait()
+        await run.inject(said, "more")
+        go_on()
+
+    heard = await play.stage.play("first", say_more)
+    assert [end.response for end in of(Ended, heard)] == ["One.", "Two."]
+    assert transcripts.holds(transcripts.raw(play.stage.session_id) or b"", said)
 
 
 async def test_it_is_ready_first_ends_once_and_last_and_its_deltas_join_to_their_blocks(play: Play) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -63,6 +64,32 @@ async def test_the_next_message_goes_to_the_process_that_rests(stage: Stage, mod
     assert response(await stage.play("second")) == "Two."
     assert before and resting(stage) == before
     assert "One." in str(model.asked("second")[0].body["messages"])
+
+
+async def test_each_turn_costs_what_it_cost_itself(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The CLI counts on from turn to turn. (What the demo model says costs nothing.)"""
+    monkeypatch.setattr(settings, "PARACHUTE_MODEL", replace(settings.PARACHUTE_MODEL, socket=None))
+    ends = [(await stage.play(words))[-1] for words in ("one", "two", "three")]
+    costs = [end.cost_usd for end in ends if isinstance(end, Ended)]
+    assert min(costs) > 0
+    assert max(costs) < 1.5 * min(costs)
+
+
+async def test_one_that_holds_too_much_does_not_rest(stage: Stage) -> None:
+    assert isinstance(stage.runtime, ClaudeRuntime)
+    stage.runtime._warm._room = 1 << 20
+    await stage.play("hi")
+    assert resting(stage) == set()
+
+
+async def test_what_rests_gives_way_where_there_is_no_room_for_both(stage: Stage) -> None:
+    assert isinstance(stage.runtime, ClaudeRuntime)
+    await stage.play("hi")
+    stage.runtime._warm._room = round(stage.runtime._warm._held() * 1.5)
+    other = Stage(stage.runtime, stage.sandbox, stage.vault, stage.home, stage.trust)
+    await other.play("hi")
+    assert resting(stage) == set()
+    assert resting(other)
 
 
 async def test_what_a_turn_left_running_is_ended_and_the_process_is_not(

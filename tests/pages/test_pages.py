@@ -34,7 +34,7 @@ urlpatterns = [*ours, path("breaks", breaks), path("api/breaks", breaks)]
 
 @pytest.fixture(autouse=True)
 def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks.run_session, "apply_async", lambda args: None)
+    monkeypatch.setattr(tasks.run_session, "apply_async", lambda args, queue: None)
 
 
 @pytest.fixture

@@ -25,6 +25,9 @@ GATE_TIMEOUT = 60.0
 TOOLS = ["Read", "Write", "Edit", "NotebookEdit", "Glob", "Grep", "Bash", "Task", "TodoWrite", "WebSearch"]
 TOOLS_WITH_A_NETWORK = [*TOOLS, "WebFetch"]
 
+RETRIES = {
+    "CLAUDE_CODE_MAX_RETRIES": "8"
+}  # in 107 s, each told at once; the default of 10 takes three minutes
 SWITCHED_OFF = {
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
     "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
@@ -63,6 +66,7 @@ def options_for(
 def launch_for(request: RunRequest, *, papers: Path, mark: str, token: str, door: Path) -> Launch:
     """The process itself: exactly this environment, exactly these places, behind the request's wall."""
     environment = {
+        **RETRIES,
         **settings.PARACHUTE_AGENT_ENVIRONMENT,
         **SWITCHED_OFF,
         "CLAUDE_AGENT_SDK_VERSION": claude_agent_sdk.__version__,
@@ -103,7 +107,10 @@ def _system_prompt(request: RunRequest, papers: Path) -> SystemPromptFile | Syst
 
 
 def _extra(request: RunRequest, papers: Path) -> dict[str, str | None]:
-    extra: dict[str, str | None] = {"system-prompt-snapshot": "off"}  # or a resume keeps the old prompt
+    extra: dict[str, str | None] = {
+        "system-prompt-snapshot": "off",  # or a resume keeps the old prompt
+        "replay-user-messages": None,  # what was said is told back once it is read
+    }
     if request.append:
         append = papers / "append.md"
         append.write_text(request.append)

@@ -23,6 +23,7 @@ from claude_agent_sdk import (
 from agents_app import launcher
 from agents_app.door import Door
 from agents_app.runtimes.base import RunFailed, RunRequest
+from agents_app.runtimes.claude import memory
 from agents_app.runtimes.claude.failures import failure_to_start
 from agents_app.runtimes.claude.options import launch_for, options_for
 from agents_app.sandboxes.base import CannotConfine
@@ -84,6 +85,7 @@ class ClaudeProcess:
         self._papers = tempfile.TemporaryDirectory(prefix="run-", dir=papers)
         self._last_words: deque[str] = deque(maxlen=3)
         self._serves: Served | None = None
+        self.told_cost = 0.0  # the CLI counts on from turn to turn
         self._own: set[tuple[int, str]] = set()  # the processes that it is, as opposed to what turns started
         self._is_started = False
 
@@ -100,11 +102,12 @@ class ClaudeProcess:
     def serve(self, turn: Served, turn_id: str) -> None:
         self._serves, self._pass.turn = turn, turn_id
 
-    async def rest(self) -> None:
-        """Between turns it may neither ask the model nor use a tool, and what the last turn left is ended."""
+    async def rest(self) -> int:
+        """Between turns it may neither ask the model nor use a tool, and what the last turn left is ended.
+        Says how many bytes it holds."""
         self._serves, self._pass.turn = None, None
         await asyncio.to_thread(launcher.end_everything, self._mark, None, self._own)
-        self._own = await asyncio.to_thread(self._marked)
+        return await asyncio.to_thread(memory.held_by, [pid for pid, _ in self._own])
 
     def is_alive(self) -> bool:
         """Whether all that rested is there still; where the system does not say, it is taken to be."""

@@ -3,34 +3,37 @@ tool calls decided by the gate. A process that ended its turn well may rest for 
 
 import asyncio
 import logging
-import os
 import shutil
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
-from claude_agent_sdk import ClaudeSDKError, Message
+from claude_agent_sdk import ClaudeSDKError, Message, UserMessage
 from django.conf import settings
 
 from agents_app.door import Door
 from agents_app.endings import to_its_end
-from agents_app.runtimes.base import RunFailed, RunRequest
+from agents_app.runtimes.base import CannotResume, RunFailed, RunRequest, Waits
 from agents_app.runtimes.claude.failures import failure_to_start
 from agents_app.runtimes.claude.process import ClaudeProcess, Fingerprint
 from agents_app.runtimes.claude.refusals import refusals
+from agents_app.runtimes.claude.starts import Starts
 from agents_app.runtimes.claude.translate import Translator
-from agents_app.runtimes.claude.warm import WarmProcesses
-from agents_app.runtimes.events import Ended, RuntimeEvent, Used
+from agents_app.runtimes.claude.warm import MOST, WarmProcesses
+from agents_app.runtimes.events import Ended, Ready, RuntimeEvent, Used
 from permissions_app.gate import Gate
 from permissions_app.rules.decision import Decision, Verdict
 from permissions_app.rules.deny_list import cli_deny_rules
 from permissions_app.rules.ladder import ToolCall
+from sessions_app import transcripts
 
 log = logging.getLogger(__name__)
 logging.getLogger("claude_agent_sdk").setLevel(logging.CRITICAL)  # it raises what it logs, or we killed it
 
-STARTS_AT_ONCE = 2  # more only slow each other down: 32 at once took 10 s each, two at a time 3.6 s
+CANNOT_RESUME = ("No conversation found", "Failed to resume session")
 BY_THE_CLI = "The deny list refused this before it ran: such files hold secrets. Trust does not lift it."
 NOT_THROUGH_THE_GATE = "The gate did not allow this call."
 ALLOWED_BEFORE = Decision(Verdict.ALLOW, "gate", "The gate allowed this call a moment ago.")
@@ -40,14 +43,15 @@ class ClaudeRuntime:
     def __init__(self, door: Door, *, most_warm: int | None = None) -> None:
         self._door = door
         self._papers = _own_folder(door.socket.stem)
-        self._starting = asyncio.Semaphore(STARTS_AT_ONCE)
-        self._warm = WarmProcesses(most_warm)
+        self._warm = WarmProcesses(MOST if most_warm is None else most_warm)
+        self._starts = Starts(self._warm.make_room)
 
     @asynccontextmanager
-    async def open(self, request: RunRequest, gate: Gate) -> AsyncIterator["ClaudeRun"]:
-        process = await self._process(request, gate)
-        run = ClaudeRun(process, request, gate)
+    async def open(self, request: RunRequest, gate: Gate, waits: Waits) -> AsyncIterator["ClaudeRun"]:
+        process, was_warm = await self._process(request, gate, waits)
+        run = ClaudeRun(process, request, gate, was_warm=was_warm)
         is_kept = False
+        self._starts.running += 1
         try:
             process.serve(run, str(request.turn_id))
             try:
@@ -55,58 +59,94 @@ class ClaudeRuntime:
             except RunFailed:  # the model's failure is in the transcript too, if the CLI may write it
                 await process.close()
                 raise
-            is_kept = run.has_ended and await self._warm.keep(process, request)
+            is_kept = run.is_at_rest and await self._warm.keep(process, request)
             if not is_kept:
                 await process.close()
         finally:
+            self._starts.running -= 1
             if not is_kept:
                 await to_its_end(process.end())
+
+    def rests(self, session_id: UUID) -> bool:
+        return session_id in self._warm
 
     async def close(self) -> None:
         await self._warm.close()
 
-    async def _process(self, request: RunRequest, gate: Gate) -> ClaudeProcess:
-        """The one that rests for this session, if it fits, else a new one."""
+    async def _process(self, request: RunRequest, gate: Gate, waits: Waits) -> tuple[ClaudeProcess, bool]:
+        """The one that rests for this session, if it fits, else a new one; and whether it had rested."""
         deny = await asyncio.to_thread(cli_deny_rules, gate.setting)
         if warm := await self._warm.take(request, Fingerprint.of(request, deny)):
-            return warm
+            return warm, True
         _make_place(request)
         process = ClaudeProcess(request, deny, self._door, self._papers)
         try:
-            async with self._starting:
+            async with self._starts.slot(waits):
                 await process.start(request)
         except BaseException:
             await to_its_end(process.end())
             raise
-        return process
+        return process, False
 
 
 class ClaudeRun:
-    def __init__(self, process: ClaudeProcess, request: RunRequest, gate: Gate) -> None:
+    def __init__(
+        self, process: ClaudeProcess, request: RunRequest, gate: Gate, *, was_warm: bool = False
+    ) -> None:
         self._process = process
         self._request = request
         self._gate = gate
+        self._was_warm = was_warm
         self._calls: dict[str, ToolCall] = {}
-        self.has_ended = False
+        self._unheard: set[str] = set()  # what was said and is not yet told back: the CLI has not read it
+        self._has_ended = False
+
+    @property
+    def owes_an_answer(self) -> bool:
+        return bool(self._unheard)
+
+    @property
+    def is_at_rest(self) -> bool:
+        """It answered all that was said, and could answer more."""
+        return self._has_ended and not self._unheard
 
     async def events(self) -> AsyncGenerator[RuntimeEvent]:
-        client = self._process.client
         translator = Translator("demo" if settings.PARACHUTE_MODEL.is_demo else "")
         try:
-            await client.query(self._prompt())
-            async for message in client.receive_messages():
+            await self.inject(self._request.message_id, self._request.text)
+            async for message in self._process.client.receive_messages():
+                self._unheard.discard(_told_back(message))
                 await self._tell_refusals(message)
                 for event in translator.events(message):
-                    if isinstance(event, Used):
-                        self._calls[event.id] = ToolCall(event.id, event.name, event.input)
-                    self.has_ended = isinstance(event, Ended)
-                    yield event
-                    if self.has_ended:
-                        return
+                    yield self._as_ours(event)
         except ClaudeSDKError as error:
-            raise failure_to_start(error, self._process.heard()) from error
+            raise self._failure(error) from error
         text = f"The agent's program ended before its answer. {self._process.heard()}"
         raise RunFailed("cli_crashed", text.strip())
+
+    def _failure(self, error: ClaudeSDKError) -> RunFailed:
+        failure = failure_to_start(error, self._process.heard())
+        if self._request.resume and any(words in failure.message for words in CANNOT_RESUME):
+            return CannotResume(failure.code, failure.message)
+        return failure
+
+    async def inject(self, message_id: UUID, text: str) -> None:
+        self._has_ended = False
+        self._unheard.add(str(message_id))
+        await self._process.client.query(_prompt(message_id, text))
+
+    def _as_ours(self, event: RuntimeEvent) -> RuntimeEvent:
+        match event:
+            case Used():
+                self._calls[event.id] = ToolCall(event.id, event.name, event.input)
+            case Ready():
+                return replace(event, was_warm=self._was_warm)
+            case Ended():
+                self._has_ended = True
+                cost = event.cost_usd - self._process.told_cost
+                self._process.told_cost = event.cost_usd
+                return replace(event, cost_usd=max(cost, 0.0))
+        return event
 
     async def interrupt(self) -> None:
         try:
@@ -122,27 +162,32 @@ class ClaudeRun:
             return ALLOWED_BEFORE
         return await self._gate.refused_elsewhere(call, "not_through_the_gate", NOT_THROUGH_THE_GATE)
 
-    async def _prompt(self) -> AsyncIterator[dict[str, Any]]:
-        yield {
-            "type": "user",
-            "uuid": str(self._request.message_id),
-            "message": {"role": "user", "content": self._request.text},
-            "parent_tool_use_id": None,
-        }
-
     async def _tell_refusals(self, message: Message) -> None:
         """What the CLI refused by its own deny rules never came to the gate, and is told like the gate's."""
         for call in refusals(message, self._calls):
             await self._gate.refused_elsewhere(call, "deny_list", BY_THE_CLI)
 
 
+async def _prompt(message_id: UUID, text: str) -> AsyncIterator[dict[str, Any]]:
+    yield {
+        "type": "user",
+        "uuid": str(message_id),
+        "message": {"role": "user", "content": text},
+        "parent_tool_use_id": None,
+    }
+
+
+def _told_back(message: Message) -> str:
+    """The id of what a person said, told back when the CLI reads it: at the beginning of an answer, or with
+    what a tool answered. Two that wait may be read together, so answers say nothing about how many were."""
+    return str(message.uuid) if isinstance(message, UserMessage) else ""
+
+
 def _make_place(request: RunRequest) -> None:
-    """The session's own folder. A transcript in which nothing was said yet when its CLI was killed would be
-    in the way: of a new start ("already in use") as of a resume ("no conversation found")."""
+    """The session's own folder."""
     request.config.mkdir(mode=0o700, parents=True, exist_ok=True)
-    projects = request.config / "projects"
-    if not request.resume and os.path.lexists(projects):
-        projects.rename(request.config / f"projects-before-{request.message_id}")
+    if not request.resume:
+        transcripts.set_aside(request.session_id)
 
 
 def _own_folder(worker: str) -> Path:

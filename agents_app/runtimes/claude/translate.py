@@ -1,6 +1,6 @@
 """From the SDK's messages to the events of the seam."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from claude_agent_sdk import (
@@ -16,7 +16,8 @@ from claude_agent_sdk import (
     UserMessage,
 )
 
-from agents_app.runtimes.claude.failures import failure_of
+from agents_app.door import Trouble
+from agents_app.runtimes.claude.failures import failure_of, retry_of
 from agents_app.runtimes.events import (
     Answered,
     BlockKind,
@@ -26,7 +27,6 @@ from agents_app.runtimes.events import (
     RuntimeEvent,
     Said,
     Used,
-    Warned,
 )
 
 INTERRUPTED = frozenset({"aborted_streaming", "aborted_tools"})
@@ -35,7 +35,8 @@ INTERRUPTED = frozenset({"aborted_streaming", "aborted_tools"})
 class Translator:
     """Remembers the little that one message needs of those before it."""
 
-    def __init__(self, model_name: str = "") -> None:
+    def __init__(self, model_name: str = "", trouble: Callable[[], Trouble | None] = lambda: None) -> None:
+        self._trouble = trouble  # what the door knows of a failure
         self._named = model_name  # what the model is called here, where that is not what the CLI calls it
         self._model = ""
         self._starts = False
@@ -51,7 +52,7 @@ class Translator:
             case SystemMessage(subtype="init"):
                 yield self._ready(message.data)
             case SystemMessage(subtype="api_retry"):
-                yield _retry(message.data)
+                yield retry_of(message.data)
             case ResultMessage():
                 yield self._ended(message)
 
@@ -88,7 +89,7 @@ class Translator:
     def _ended(self, result: ResultMessage) -> Ended:
         interrupted = result.terminal_reason in INTERRUPTED
         if result.is_error and not interrupted:
-            raise failure_of(result)
+            raise failure_of(result, self._trouble())
         return Ended(
             interrupted=interrupted,
             response=result.result or "",
@@ -109,14 +110,6 @@ def _as_text(content: str | list[dict[str, Any]] | None) -> str:
     if content is None or isinstance(content, str):
         return content or ""
     return "\n".join(str(part.get("text", f"[{part.get('type')}]")) for part in content)
-
-
-def _retry(data: dict[str, Any]) -> Warned:
-    attempt, most = data.get("attempt"), data.get("max_retries")
-    seconds = round(float(data.get("retry_delay_ms") or 0) / 1000, 1)
-    why = data.get("error") or "no reason given"
-    text = f"The model did not answer ({why}). Attempt {attempt} of {most} in {seconds} s."
-    return Warned("api_retry", "Trying again", text)
 
 
 def _usage(usage: dict[str, Any]) -> dict[str, int]:

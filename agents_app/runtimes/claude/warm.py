@@ -1,24 +1,24 @@
 """Processes that rest between two turns of their session, so that the next message is answered at once.
 
-Bounded by number and by time. One is taken only if it fits to the letter, and if its transcript is as it left
-it: another worker may have run a turn of the session meanwhile.
+Bounded by number, by time, and by the memory that they are measured to hold. One is taken only if it fits
+to the letter, and if its transcript is as it left it: another worker may have run a turn of the session
+meanwhile.
 """
 
 import asyncio
 import logging
-import os
 from dataclasses import dataclass
 from uuid import UUID
 
 from agents_app.endings import to_its_end
 from agents_app.runtimes.base import RunRequest
+from agents_app.runtimes.claude import memory
 from agents_app.runtimes.claude.process import ClaudeProcess, Fingerprint
 
 log = logging.getLogger(__name__)
 
-GIB = 1024**3
-MEMORY_A_PROCESS = 2 * GIB  # of the machine's: a process that rests holds about 0.25 GiB
-FEWEST, MOST = 1, 8
+MOST = 8
+SHARE_OF_MEMORY = 8  # all together hold at most an eighth of it
 RESTS_AT_MOST = 600.0  # seconds
 
 State = tuple[int, int] | None  # size and time of the transcript
@@ -28,6 +28,7 @@ State = tuple[int, int] | None  # size and time of the transcript
 class Resting:
     process: ClaudeProcess
     state: State
+    holds: int  # bytes
     timer: asyncio.TimerHandle
 
     def fits(self, fingerprint: Fingerprint, state: State) -> bool:
@@ -35,8 +36,10 @@ class Resting:
 
 
 class WarmProcesses:
-    def __init__(self, most: int | None = None) -> None:
-        self._most = fitting_number() if most is None else most
+    def __init__(self, most: int = MOST, *, room: int | None = None) -> None:
+        """`room`: the bytes that all together may hold."""
+        self._most = most
+        self._room = memory.total() // SHARE_OF_MEMORY if room is None else room
         self._resting: dict[UUID, Resting] = {}  # the one that rests longest first
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -51,16 +54,31 @@ class WarmProcesses:
         return None
 
     async def keep(self, process: ClaudeProcess, request: RunRequest) -> bool:
-        """False where none is kept at all: then it is the caller's to end."""
+        """False where there is no room for it: then it is the caller's to end."""
         if not self._most:
             return False
-        await process.rest()
-        while len(self._resting) >= self._most:
-            self._let_go(next(iter(self._resting)))
+        holds = await process.rest()
+        if holds > self._room:
+            return False
+        while len(self._resting) >= self._most or self._held() + holds > self._room:
+            self.make_room()
         session = process.session_id
         timer = asyncio.get_running_loop().call_later(RESTS_AT_MOST, self._let_go, session)
-        self._resting[session] = Resting(process, state_of(request), timer)
+        self._resting[session] = Resting(process, state_of(request), holds, timer)
         return True
+
+    def make_room(self) -> bool:
+        """Ends the one that has rested longest; False where none rests."""
+        if not self._resting:
+            return False
+        self._let_go(next(iter(self._resting)))
+        return True
+
+    def __contains__(self, session_id: UUID) -> bool:
+        return session_id in self._resting
+
+    def _held(self) -> int:
+        return sum(each.holds for each in self._resting.values())
 
     async def close(self) -> None:
         for session in tuple(self._resting):
@@ -74,11 +92,6 @@ class WarmProcesses:
         task = asyncio.create_task(resting.process.end())
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
-
-
-def fitting_number() -> int:
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return max(FEWEST, min(MOST, memory // MEMORY_A_PROCESS))
 
 
 def state_of(request: RunRequest) -> State:

@@ -1,0 +1,154 @@
+"""How a turn is taken up: what of the conversation the agent still has, and what is said to it first.
+
+The ladder, the first that works:
+
+1. `sdk_resume`: its own transcript is whole;
+2. `restored`: the copy in the vault is;
+3. `context_injection`: what was said is told again, as far as it fits;
+4. `new`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from django.utils.translation import gettext as _
+
+from agents_app.turns.retelling import Retold, retell
+from sessions_app import transcripts
+from sessions_app.models import EventType, Message, Recovery, Session, SessionEvent, Speaker, Turn
+from sessions_app.models.event import WORK
+
+INTERRUPTED = (
+    "You were interrupted: the process that ran you ended before you had finished. What a tool was doing at "
+    "that moment may have happened or not; look before you repeat it. Go on from where you were."
+)
+GONE = "Its transcript is not there, or not whole."
+CHOSEN = "A new start was asked for."
+
+Row = tuple[EventType, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Start:
+    method: str
+    message: Message
+    text: str
+    retold: Retold = field(default_factory=Retold)
+    rows: tuple[Row, ...] = ()  # what a person is told of it
+
+    @property
+    def resumes(self) -> bool:
+        return self.method in ("sdk_resume", "restored")
+
+
+def start_of(turn: Turn, vault: Path, directory: Path, *, unresumable: str = "") -> Start:
+    """`unresumable`: why the agent could not resume, though its transcript looked as if it could."""
+    first, *more = turn.messages.exclude(source=Speaker.PLATFORM).order_by("created_at")
+    transcript = _resumable(turn, first, unresumable)
+    method = "sdk_resume"
+    rows: list[Row] = []
+    if transcript is None and not turn.recovery:
+        transcript, method = _restored(turn.session, vault, directory, unresumable), "restored"
+        rows += [_warning_of_the_copy()] if transcript else []
+    if transcript is not None:
+        _wait_for(more, transcript)
+        message, text = _first_words(turn, first, transcript)
+        return Start(method, message, text, rows=tuple(rows))
+    _wait_for(more, b"")
+    return _anew(turn, first, unresumable)
+
+
+def _resumable(turn: Turn, message: Message, unresumable: str) -> bytes | None:
+    """Its own transcript, if it is whole. One that holds this turn's message goes far enough."""
+    transcript = transcripts.raw(turn.session_id)
+    if unresumable or not transcript:
+        return None
+    is_of_this_turn = transcripts.holds(transcript, message.pk)
+    if turn.recovery and not is_of_this_turn:
+        return None
+    last = "" if is_of_this_turn else turn.session.last_entry
+    return transcript if transcripts.is_whole(transcript, last) else None
+
+
+def _restored(session: Session, vault: Path, directory: Path, unresumable: str) -> bytes | None:
+    if not session.last_entry or unresumable:
+        return None
+    copy = transcripts.published(session.pk, vault)
+    if copy is None or not transcripts.is_whole(copy, session.last_entry):
+        return None
+    transcripts.restore(session.pk, directory, copy)
+    return copy
+
+
+def _anew(turn: Turn, message: Message, unresumable: str) -> Start:
+    text = _with_note(turn, _with_context(message))
+    if not turn.session.message_count:
+        return Start("new", message, text)
+    forgets = turn.recovery == Recovery.FRESH_START
+    retold = Retold() if forgets else retell(turn.session)
+    lost: Row = (
+        EventType.SESSION_UNAVAILABLE,
+        {
+            "reason": CHOSEN if turn.recovery else unresumable or GONE,
+            "hasHistory": bool(retold.text),
+            "messageCount": turn.session.message_count,
+        },
+    )
+    method = "context_injection" if retold.text else "new"
+    return Start(method, message, retold.before(text), retold, (lost,))
+
+
+def _first_words(turn: Turn, message: Message, transcript: bytes) -> tuple[Message, str]:
+    """Without our message, it is said; with it, that the agent was interrupted. The CLI writes its transcript
+    a moment late: where it does not know what our rows know, both are said."""
+    if not transcripts.holds(transcript, message.pk):
+        return message, _with_note(turn, _with_context(message))
+    note = Message.objects.create(
+        id=uuid4(),
+        session=turn.session,
+        turn=turn,
+        source=Speaker.PLATFORM,
+        author=message.author,
+        content=INTERRUPTED,
+    )
+    return note, note.content
+
+
+def _with_note(turn: Turn, text: str) -> str:
+    has_worked = SessionEvent.objects.filter(turn=turn, type__in=WORK).exists()
+    return f"{INTERRUPTED}\n\n{text}" if has_worked else text
+
+
+def _wait_for(more: list[Message], transcript: bytes) -> None:
+    """What was said while the turn ran waits again, if the agent has not heard it."""
+    unheard = [message.pk for message in more if not transcripts.holds(transcript, message.pk)]
+    if unheard:
+        Message.objects.filter(pk__in=unheard).update(waits=True)
+
+
+def _with_context(message: Message) -> str:
+    return "\n\n---\n\n".join(_sections(message))
+
+
+def _sections(message: Message) -> Iterator[str]:
+    if message.prior_conversation:
+        yield f"## Prior conversation\n\n{message.prior_conversation}"
+    if message.context and message.content:
+        yield f"## Context\n\n{message.context}"
+        yield f"## Request\n\n{message.content}"
+    else:
+        yield message.context or message.content
+
+
+def _warning_of_the_copy() -> Row:
+    return EventType.WARNING, {
+        "code": "restored",
+        "title": _("Resumed from the copy in the vault"),
+        "message": _(
+            "The agent's own record was not there or not whole. The copy in the vault took its place."
+        ),
+        "details": [],
+    }
