@@ -16,6 +16,7 @@ from agents_app.consumers import ChatSocket  # noqa: E402
 from parachute_site.callers import CallerMiddleware  # noqa: E402
 from parachute_site.json_errors import answer  # noqa: E402
 from sessions_app.consumers import EventStream  # noqa: E402
+from sessions_app.flow import patient  # noqa: E402
 
 
 class TooLong(Exception):
@@ -37,7 +38,7 @@ async def http(scope: Any, receive: Any, send: Any) -> None:
     try:
         if _length(scope) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
             raise TooLong
-        await django(scope, measured, send)
+        await django(scope, measured, patient(send))
     except TooLong:
         await answer(send, 413)
 

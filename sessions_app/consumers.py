@@ -20,9 +20,10 @@ from sessions_app import watch
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Scope
 from sessions_app.errors import Invalid, NotFound, ParachuteError
+from sessions_app.flow import Send, patient
 from sessions_app.incidents import incident
-from sessions_app.sse import HEADERS, as_sse
-from sessions_app.stream import follow
+from sessions_app.sse import HEADERS, as_json, bodies
+from sessions_app.stream import follow, follow_in_parts
 from sessions_app.watch import Watch
 
 log = logging.getLogger(__name__)
@@ -39,10 +40,10 @@ class Streaming(AsyncConsumer):
 
     channel_layer_alias: ClassVar[str] = NO_CHANNEL
 
-    async def __call__(self, scope: Message, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Message, receive: Any, send: Send) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
         try:
-            await super().__call__(scope, receive, send)
+            await super().__call__(scope, receive, patient(send))
         finally:
             for task in self._tasks:
                 task.cancel()
@@ -95,10 +96,11 @@ class EventStream(Streaming):
 
     async def _pass_on(self, session_id: UUID, after: int) -> None:
         looking = Watch(self.scope["find_caller"], session_id)
-        async with aclosing(follow(session_id, after)) as frames:
-            async for frame in frames:
-                await looking.check()
-                await self.send({"type": "http.response.body", "body": as_sse(frame), "more_body": True})
+        async with aclosing(follow_in_parts(session_id, after)) as parts:
+            async for part in parts:
+                for body in bodies(part):
+                    await looking.check()
+                    await self.send({"type": "http.response.body", "body": body, "more_body": True})
 
     async def _refuse(self, error: ParachuteError) -> None:
         headers = {"Content-Type": "application/json"}
@@ -171,7 +173,7 @@ class FollowSocket(Streaming):
 
     async def say(self, payload: Message) -> None:
         if not self._is_closed:
-            await self.send({"type": "websocket.send", "text": json.dumps(payload, separators=(",", ":"))})
+            await self.send({"type": "websocket.send", "text": as_json(payload)})
 
     def caller_who_may(self, scope: Scope) -> Caller:
         return watch.may(self.scope["caller"], scope)

@@ -8,40 +8,54 @@
 5. In a silence of `KEEP_ALIVE` seconds read the rows again, because rings can be lost and rows cannot.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
 from time import monotonic
+from typing import Any
 from uuid import UUID
+
+from django.db.models import TextField
+from django.db.models.functions import Cast, Length
 
 from sessions_app import bus
 from sessions_app.bus import Payload, tails
-from sessions_app.log import ANNOUNCED, as_payload
+from sessions_app.log import ANNOUNCED, ON_THE_WIRE, on_the_wire
 from sessions_app.models import EventType, SessionEvent
 from sessions_app.models.event import TERMINAL
 from sessions_app.threads import in_thread
 
 KEEP_ALIVE = 15.0
-PAGE = 200  # rows, each of which may hold 100,000 characters
+PAGE = 500  # rows, or
+LARGEST_PAGE = 500_000  # characters: a reader that stalls has one of them in memory
+FETCHED_AT_ONCE = 100
 
 Frame = Payload | None  # None is a keep-alive
 
 
 async def follow(session_id: UUID, after: int) -> AsyncGenerator[Frame]:
+    async with aclosing(follow_in_parts(session_id, after)) as parts:
+        async for part in parts:
+            for frame in part:
+                yield frame
+
+
+async def follow_in_parts(session_id: UUID, after: int) -> AsyncGenerator[list[Frame]]:
+    """The same, and what is there at once comes as one list, so that it can be sent as one."""
     topic = bus.session_topic(session_id)
     async with bus.current().subscribe(topic) as listener:
         tail = await bus.current().tail(topic)
         reader = _Reader(session_id, after, tail)
-        async for payload in reader.missed(tail):
-            yield payload
+        async for part in reader.missed(tail):
+            yield part
         while True:
             heard = await listener.next(KEEP_ALIVE)
             if heard is None:
-                async for payload in reader.missed(await bus.current().tail(topic)):
-                    yield payload
-                yield None
+                async for part in reader.missed(await bus.current().tail(topic)):
+                    yield part
+                yield [None]
                 continue
-            async for payload in reader.heard(heard):
-                yield payload
+            async for part in reader.heard(heard):
+                yield part
 
 
 async def follow_turn(session_id: UUID, turn_id: UUID, after: int) -> AsyncGenerator[Frame]:
@@ -77,39 +91,44 @@ class _Reader:
         self._length = 0
         self._asked_for: tuple[str, int] | None = None
 
-    async def heard(self, payload: Payload) -> AsyncIterator[Payload]:
+    async def heard(self, payload: Payload) -> AsyncIterator[list[Frame]]:
         is_delta = tails.is_delta(payload)
         if not is_delta and payload["seq"] == self._last + 1 and ANNOUNCED not in payload:
-            for row in self._seen(payload):
-                yield row
+            if rows := self._new_rows([payload]):
+                yield rows
         elif payload["after" if is_delta else "seq"] > self._last:
-            async for row in self._rows():
-                yield row
+            async for rows in self._rows():
+                yield rows
         if is_delta:
-            async for piece in self._heard_text(payload):
-                yield piece
+            async for part in self._heard_text(payload):
+                yield part
 
-    async def _heard_text(self, delta: Payload) -> AsyncIterator[Payload]:
+    async def _heard_text(self, delta: Payload) -> AsyncIterator[list[Frame]]:
         if self._lacks_text_before(delta):
-            async for payload in self.missed(await bus.current().tail(bus.session_topic(self._session_id))):
-                yield payload
-        for piece in self._new_text(delta):
-            yield piece
+            async for part in self.missed(await bus.current().tail(bus.session_topic(self._session_id))):
+                yield part
+        text: list[Frame] = [*self._new_text(delta)]
+        if text:
+            yield text
 
-    async def missed(self, tail: list[Payload]) -> AsyncIterator[Payload]:
-        async for row in self._rows():
-            yield row
-        for delta in tail:
-            for piece in self._new_text(delta):
-                yield piece
+    async def missed(self, tail: list[Payload]) -> AsyncIterator[list[Frame]]:
+        async for rows in self._rows():
+            yield rows
+        text: list[Frame] = [piece for delta in tail for piece in self._new_text(delta)]
+        if text:
+            yield text
 
-    async def _rows(self) -> AsyncIterator[Payload]:
+    async def _rows(self) -> AsyncIterator[list[Frame]]:
         while page := await in_thread(_page)(self._session_id, self._last):
-            for payload in page:
-                for row in self._seen(payload):
-                    yield row
+            if rows := self._new_rows(page):
+                yield rows
 
-    def _seen(self, row: Payload) -> Iterator[Payload]:
+    def _new_rows(self, rows: Sequence[Payload]) -> list[Frame]:
+        for row in rows:
+            self._see(row)
+        return [row for row in rows if row["seq"] > self._after]
+
+    def _see(self, row: Payload) -> None:
         self._last = row["seq"]
         if row["type"] in (EventType.TEXT, EventType.THINKING):
             self._finished, self._block = row["seq"], None
@@ -118,8 +137,6 @@ class _Reader:
             self._began[row["turnId"]] = row["seq"]
             if self._block and self._block[0] == row["turnId"]:
                 self._block = None  # its blocks are counted anew
-        if row["seq"] > self._after:
-            yield row
 
     def _is_old(self, delta: Payload) -> bool:
         """Of a block that is finished or given up; rows and deltas may overtake each other."""
@@ -152,5 +169,14 @@ class _Reader:
 
 
 def _page(session_id: UUID, after: int) -> list[Payload]:
-    events: list[SessionEvent] = list(SessionEvent.objects.after(session_id, after)[:PAGE])
-    return [as_payload(event) for event in events]
+    """The next rows, as many as fit, and one at least. Read as tuples: models would cost as much again."""
+    size_of_row = Length(Cast("payload", TextField()))
+    found: Any = SessionEvent.objects.after(session_id, after).annotate(size=size_of_row)
+    page: list[Payload] = []
+    size, session = 0, str(session_id)
+    for *row, length in found.values_list(*ON_THE_WIRE, "size")[:PAGE].iterator(chunk_size=FETCHED_AT_ONCE):
+        page.append(on_the_wire(session, *row))
+        size += length
+        if size >= LARGEST_PAGE:
+            break
+    return page

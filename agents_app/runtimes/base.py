@@ -42,7 +42,8 @@ class Run(Protocol):
     comes soon. What is injected while a tool runs is read with the tool's answer; what is injected later is
     answered after it, as long as the run `owes_an_answer`. Then more may be injected, or the run be left."""
 
-    owes_an_answer: bool
+    @property
+    def owes_an_answer(self) -> bool: ...
 
     def events(self) -> AsyncGenerator[RuntimeEvent]: ...
 

@@ -26,7 +26,7 @@ def claim(session_id: UUID, holder: Holder) -> tuple[Turn, Hold] | None:
             _wake(session_id)
     except IntegrityError:
         return None  # another turn of this session is active; its worker claims this one when that is over
-    turn: Turn = Turn.objects.select_related("session__workspace").get(pk=waiting.pk)
+    turn: Turn = Turn.objects.select_related("session__workspace", "session__created_by").get(pk=waiting.pk)
     return turn, Hold(turn.pk, turn.attempt)
 
 

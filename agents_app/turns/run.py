@@ -97,7 +97,7 @@ class TurnRun:
             self._holder.turns.discard(self._turn.pk)
 
     async def _work(self) -> Outcome:
-        recorder = self._recorder = await in_thread(self._new_recorder)()
+        recorder = self._recorder = await self._new_recorder()
         unresumable = ""
         while True:
             prepared = self._prepared = await in_thread(prepare)(self._turn, unresumable)
@@ -161,13 +161,16 @@ class TurnRun:
             await _say(run, waiting)
             return not waiting
 
-    def _new_recorder(self) -> Recorder:
-        """It goes on counting blocks where the attempt before it ended."""
+    async def _new_recorder(self) -> Recorder:
+        session = self._turn.session
+        first = await in_thread(self._first_block)() if self._turn.attempt > 1 else 0
+        return Recorder(session.pk, self._hold, first_block=first, last_seq=session.last_seq)
+
+    def _first_block(self) -> int:
+        """It goes on counting where the attempt before it ended."""
         blocks = SessionEvent.objects.filter(turn=self._turn, type__in=(EventType.TEXT, EventType.THINKING))
         newest = blocks.order_by("-seq").first()
-        first = newest.payload["block"] + 1 if newest else 0
-        last: int = Session.objects.values_list("last_seq", flat=True).get(pk=self._turn.session_id)
-        return Recorder(self._turn.session_id, self._hold, first_block=first, last_seq=last)
+        return newest.payload["block"] + 1 if newest else 0
 
     async def _is_current(self) -> bool:
         return await in_thread(finish.is_held)(self._hold)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from agents_app.turns.retelling import Retold, retell
@@ -46,7 +47,7 @@ class Start:
 
 def start_of(turn: Turn, vault: Path, directory: Path, *, unresumable: str = "") -> Start:
     """`unresumable`: why the agent could not resume, though its transcript looked as if it could."""
-    first, *more = turn.messages.exclude(source=Speaker.PLATFORM).order_by("created_at")
+    first, *more = _spoken(turn)
     transcript = _resumable(turn, first, unresumable)
     method = "sdk_resume"
     rows: list[Row] = []
@@ -59,6 +60,11 @@ def start_of(turn: Turn, vault: Path, directory: Path, *, unresumable: str = "")
         return Start(method, message, text, rows=tuple(rows))
     _wait_for(more, b"")
     return _anew(turn, first, unresumable)
+
+
+def _spoken(turn: Turn) -> QuerySet[Message]:
+    spoken = turn.messages.exclude(source=Speaker.PLATFORM)
+    return spoken.select_related("author").order_by("created_at")
 
 
 def _resumable(turn: Turn, message: Message, unresumable: str) -> bytes | None:
@@ -118,7 +124,7 @@ def _first_words(turn: Turn, message: Message, transcript: bytes) -> tuple[Messa
 
 
 def _with_note(turn: Turn, text: str) -> str:
-    has_worked = SessionEvent.objects.filter(turn=turn, type__in=WORK).exists()
+    has_worked = turn.attempt > 1 and SessionEvent.objects.filter(turn=turn, type__in=WORK).exists()
     return f"{INTERRUPTED}\n\n{text}" if has_worked else text
 
 

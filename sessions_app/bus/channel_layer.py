@@ -12,10 +12,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from time import monotonic
 from typing import Any
+from uuid import uuid4
 
 from channels.layers import get_channel_layer
 from django.conf import settings
-from redis.asyncio import Redis
+from redis.asyncio import BlockingConnectionPool, Redis
 from redis.exceptions import RedisError, WatchError
 
 from sessions_app.bus import tails
@@ -26,6 +27,8 @@ log = logging.getLogger(__name__)
 
 AWAY = (RedisError, OSError)  # a time-out is an OSError
 ANSWERS_WITHIN = 2.0  # seconds; a Redis that does not is away
+BEATS_EVERY = 1.0
+CONNECTIONS = 8  # of each event loop, for the tails
 LEFT_ALONE_FOR = 1.0  # when it was away, so that a turn is not slowed down by each of its deltas
 
 
@@ -34,13 +37,24 @@ class Hub:
 
     def __init__(self) -> None:
         self.layer: Any = get_channel_layer()
-        self.redis: Redis = Redis.from_url(settings.PARACHUTE_REDIS, decode_responses=True)
+        # One that blocks: hundreds of readers that join at once want more connections than a pool gives.
+        pool = BlockingConnectionPool.from_url(
+            settings.PARACHUTE_REDIS,
+            max_connections=CONNECTIONS,
+            timeout=ANSWERS_WITHIN,
+            decode_responses=True,
+        )
+        self.redis: Redis = Redis(connection_pool=pool)
         self.fanout = Fanout()
         self._channel: str | None = None
         self._pump: asyncio.Task[None] | None = None
+        self._beating: asyncio.Task[None] | None = None
+        self._last_beat: tuple[str, int] | None = None
         self._proofs: dict[str, asyncio.Event] = {}
         self._lock = asyncio.Lock()
         self._away_until = 0.0
+        self._was_away = False
+        self._was_cut_off = False
 
     @property
     def is_away(self) -> bool:
@@ -48,16 +62,21 @@ class Hub:
 
     @asynccontextmanager
     async def reaching(self, instead: str) -> AsyncIterator[None]:
-        """Around whatever needs Redis. That it is away is a warning, which says what happens instead."""
+        """Around whatever needs Redis. That it is away is said once, and what happens instead."""
         task = asyncio.current_task()
         assert task is not None
         cancelled = task.cancelling()
         try:
             async with asyncio.timeout(ANSWERS_WITHIN):
                 yield
+            self._was_away = False
         except AWAY as error:
             self._away_until = monotonic() + LEFT_ALONE_FOR
-            log.warning("The bus is away (%s: %s): %s.", type(error).__name__, error, instead)
+            if not self._was_away:
+                log.warning("The bus is away (%s: %s): %s.", type(error).__name__, error, instead)
+            self._was_away = True
+            # A time-out may be our own: a process that is very busy has lost nothing.
+            self._was_cut_off |= not isinstance(error, TimeoutError)
         if task.cancelling() > cancelled:
             # The Redis client loses a cancellation now and then (one in five, when it was tried).
             raise asyncio.CancelledError
@@ -65,6 +84,8 @@ class Hub:
     async def join(self, topic: str) -> None:
         """Returns once a probe that came back proves the subscription, or Redis is known to be away: then
         the readers live on their keep-alive, and `join` is tried again."""
+        if self._beating is None:
+            self._beating = asyncio.create_task(self._beat())
         proof = self._proofs.setdefault(topic, asyncio.Event())
         if proof.is_set() or self.is_away:
             return
@@ -92,13 +113,41 @@ class Hub:
         while True:
             try:
                 message = await self.layer.receive(channel)
-                if "probe" not in message:
+                if "beat" in message:
+                    self._hear_beat(message["server"], message["beat"])
+                elif "probe" not in message:
                     self.fanout.hear(message["topic"], message["payload"])
                 elif proof := self._proofs.get(message["topic"]):
                     proof.set()
             except Exception:
                 log.exception("Something came over the bus that is not understood.")
                 self.fanout.fell_behind()
+
+    async def _beat(self) -> None:
+        """While anybody listens, a message to ourselves each second. Where one does not come back, or comes
+        from a Redis that was started anew, rings were lost on the same way, and the readers are told to look:
+        the layer subscribes again without a word."""
+        beat, group = 1, f"beat.{uuid4().hex}"
+        while True:
+            await asyncio.sleep(BEATS_EVERY)
+            if not self.fanout or self.is_away:
+                continue
+            async with self.reaching("readers fall back to reading rows"):
+                server = (await self.redis.info("server"))["run_id"]
+                async with self._lock:
+                    await self.layer.group_add(group, await self._open_channel())
+                await self.layer.group_send(group, {"server": server, "beat": beat})
+                beat += 1
+
+    def _hear_beat(self, server: str, beat: int) -> None:
+        was, last = self._last_beat or (server, beat)
+        self._last_beat = (server, beat)
+        if self._was_cut_off or server != was or beat > last + 1:
+            self._was_cut_off = False
+            self.fanout.fell_behind()
+        else:
+            for topic in [topic for topic, proof in self._proofs.items() if not proof.is_set()]:
+                self.fanout.hear(topic, None)  # its readers join again
 
 
 class ChannelLayerBus:

@@ -50,6 +50,9 @@ class Fanout:
     def __contains__(self, topic: str) -> bool:
         return topic in self._listeners
 
+    def __bool__(self) -> bool:
+        return bool(self._listeners)
+
     def hear(self, topic: str, payload: Payload | None) -> None:
         for listener in tuple(self._listeners.get(topic, ())):
             listener.hear(payload)

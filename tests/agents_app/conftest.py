@@ -1,11 +1,20 @@
 from uuid import UUID
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from agents_app import tasks
 from agents_app.runtimes.scripted import ScriptedRuntime
 from sessions_app.access.caller import Caller
 from tests.agents_app.engine import Engine
+
+settings.register_profile(
+    "soak",
+    max_examples=2_000,
+    stateful_step_count=80,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
 
 
 @pytest.fixture

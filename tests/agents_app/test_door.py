@@ -67,8 +67,8 @@ async def serving(model: Model, socket: Path | None = None) -> AsyncIterator[Ups
 
 
 @asynccontextmanager
-async def opened(folder: Path, upstream: Upstream) -> AsyncIterator[Door]:
-    door = Door(folder / "door.sock", upstream)
+async def opened(folder: Path, upstream: Upstream, **limits: float) -> AsyncIterator[Door]:
+    door = Door(folder / "door.sock", upstream, **limits)
     await door.open()
     try:
         yield door
@@ -324,6 +324,99 @@ async def test_an_answer_that_breaks_off_does_not_look_whole(door: Door, ada: Pa
     async with asking(door, ada.token) as answer:
         with pytest.raises(aiohttp.ClientError):
             await asyncio.wait_for(answer.read(), PATIENCE)
+
+
+async def without_end(request: web.BaseRequest) -> web.StreamResponse:
+    return await asyncio.get_running_loop().create_future()  # type: ignore[no-any-return]
+
+
+def failing(status: int, **headers: str) -> Handler:
+    async def fail(request: web.BaseRequest) -> web.StreamResponse:
+        return web.json_response({"type": "error", "said": KEY}, status=status, headers=headers)
+
+    return fail
+
+
+async def test_a_silent_model_is_waited_for_so_long(folder: Path, model: Model, upstream: Upstream) -> None:
+    model.answer = without_end
+    async with opened(folder, upstream, silence=0.05) as door:
+        issued = door.issue()
+        issued.turn = TURN
+        async with asking(door, issued.token) as answer:
+            assert await refusal(answer) == (504, "timeout_error")
+        assert issued.trouble
+        assert issued.trouble.status == 504
+
+
+async def test_one_that_falls_silent_breaks_off(folder: Path, model: Model, upstream: Upstream) -> None:
+    async def half(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"half")
+        return await without_end(request)
+
+    model.answer = half
+    async with opened(folder, upstream, silence=0.05) as door:
+        issued = door.issue()
+        issued.turn = TURN
+        async with asking(door, issued.token) as answer:
+            with pytest.raises(aiohttp.ClientError):
+                await asyncio.wait_for(answer.read(), PATIENCE)
+
+
+async def test_after_nothing_but_failures_the_model_is_not_asked_again_in_that_turn(
+    folder: Path, model: Model, upstream: Upstream
+) -> None:
+    model.answer = failing(529)
+    async with opened(folder, upstream, patience=0) as door:
+        issued = door.issue()
+        for issued.turn, expected in (("one", 1), ("one", 1), ("two", 2)):
+            async with asking(door, issued.token) as answer:
+                assert (answer.status, answer.headers["x-should-retry"]) == (529, "false")
+            assert len(model.requests) == expected
+
+
+async def test_an_answer_ends_the_trouble(door: Door, ada: Pass, model: Model) -> None:
+    greet, model.answer = model.answer, failing(500)
+    async with asking(door, ada.token):
+        assert ada.trouble
+    model.answer = greet
+    async with asking(door, ada.token) as answer:
+        await answer.read()
+    assert ada.trouble is None
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        ("7", 7.0),
+        ("0.5", 0.5),
+        ("-1", 0.0),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0),
+        ("soon", None),
+        ("", None),
+    ],
+)
+async def test_when_to_come_back_is_remembered(
+    door: Door, ada: Pass, model: Model, said: str, seconds: float | None
+) -> None:
+    model.answer = failing(429, **{"Retry-After": said})
+    async with asking(door, ada.token) as answer:
+        assert "x-should-retry" not in answer.headers
+    assert ada.trouble
+    assert ada.trouble.retry_after == seconds
+
+
+async def test_a_wait_that_is_too_long_is_not_begun(door: Door, ada: Pass, model: Model) -> None:
+    model.answer = failing(429, **{"Retry-After": "3600"})
+    async with asking(door, ada.token) as answer:
+        assert answer.headers["x-should-retry"] == "false"
+
+
+async def test_a_key_that_is_repeated_in_an_error_is_hidden(door: Door, ada: Pass, model: Model) -> None:
+    model.answer = failing(403)
+    async with asking(door, ada.token) as answer:
+        assert (await answer.json())["said"] == "*" * len(KEY)
 
 
 async def test_the_socket_is_the_owners_alone_and_goes_with_the_door(

@@ -32,7 +32,7 @@ async def test_a_failure_of_the_agent_is_a_typed_error(engine: Engine) -> None:
     assert last_words(written) == {
         "code": "rate_limited",
         "title": "Too many requests",
-        "message": "Slow down. Wait a little and send it again.",
+        "message": "Slow down. Wait a little, then send it again.",
         "actions": [{"key": "r", "label": "Send again", "action": "retry"}],
         "canRetry": True,
         "retryDelayMs": None,

@@ -17,12 +17,11 @@ from dataclasses import asdict
 from pathlib import Path
 from time import monotonic
 
-import psutil
-
-from tests.bench import measures
+from tests.bench import measures, waiting
 from tests.bench.alone import Alone
 from tests.bench.measures import Row
 from tests.bench.ours import Ours
+from tests.bench.waiting import pss
 from tests.processes.conftest import REAL, RunningUp, free_port
 from tests.processes.program import Program
 from tests.scripted_model import ScriptedModel
@@ -48,7 +47,7 @@ def standing(folder: Path) -> list[Row]:
     with running(folder, "http://127.0.0.1:9") as (up, second):
         threading.Event().wait(SETTLES_IN)
         names = {up.pid: "up"} | {up.pid_of(name): name for name in PARTS}
-        memory = {name: pss(pid) for pid, name in names.items()}
+        memory = {name: pss([pid]) for pid, name in names.items()}
     return [
         Row("first start, ready after", first * 1e3),
         Row("second start, ready after", second * 1e3, aim=SECOND_START_AIM, is_promise=True),
@@ -66,6 +65,9 @@ def answering(folder: Path) -> list[Row]:
         alone = Alone(model.url, folder / "vault")
         asyncio.run(ours.new_chat("in words"))  # the first of all pays for imports
         return [
+            asyncio.run(waiting.resting_sessions(ours, up)),
+            asyncio.run(waiting.replay(ours, folder / "home")),
+            *asyncio.run(waiting.waiting_readers(ours, up)),
             *asyncio.run(measures.first_texts(ours, alone)),
             *asyncio.run(measures.delay_of_a_delta(ours, model)),
             *asyncio.run(measures.many_readers(ours, model, readers=300, streams=20)),
@@ -98,10 +100,6 @@ def environment(folder: Path, model: str) -> dict[str, str]:
         "PORT": port_file.read_text(),
         "ANTHROPIC_BASE_URL": model,
     }
-
-
-def pss(pid: int) -> float:
-    return float(psutil.Process(pid).memory_full_info().pss) / 1e6
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 from statistics import median, quantiles
-from time import monotonic, perf_counter
+from time import monotonic
 
 from agents_app.demo_model.wire import Reply, Stall, Text, say
 from tests.bench.alone import Alone
@@ -110,19 +110,6 @@ async def many_readers(ours: Ours, model: ScriptedModel, readers: int, streams: 
 
         found = await asyncio.gather(*(read(number) for number in range(readers)))
     return delays(f"a delta, {readers} readers of {streams} streams", found)
-
-
-async def replay(ours: Ours, session: str, last: int) -> Row:
-    took = []
-    async with ours.web() as web:
-        for _ in range(3):
-            began = perf_counter()
-            async with web.get(f"/api/chat/{session}/events") as answer:
-                async for event in events(answer):
-                    if event["seq"] == last:
-                        break
-            took.append(perf_counter() - began)
-    return Row(f"replay of {last:,} events", min(took) * 1e3, aim=200)
 
 
 def pairs(sent: list[float], heard: list[float]) -> list[float]:

@@ -61,6 +61,15 @@ class Ours:
         ) as answer:
             return str((await answer.json())["sessionId"])
 
+    async def finished(self, web: aiohttp.ClientSession, message: str) -> str:
+        """A session in which that was said and answered."""
+        _, session = await self.say(web, message)
+        return session
+
+    async def last_seq(self, web: aiohttp.ClientSession, session: str) -> int:
+        async with web.get(f"/api/chat/{session}") as answer:
+            return int((await answer.json())["lastSeq"])
+
 
 async def events(answer: aiohttp.ClientResponse) -> AsyncIterator[dict[str, Any]]:
     async for line in answer.content:

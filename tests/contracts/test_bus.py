@@ -392,6 +392,47 @@ async def test_after_a_restart_of_the_bus_listeners_read_again_and_hear_again(
         assert again["seq"] == 3
 
 
+@pytest.mark.parametrize("was_there", [True, False])
+async def test_when_the_bus_is_back_the_listeners_are_told_to_read_again(
+    stopped_valkey: Valkey, monkeypatch: pytest.MonkeyPatch, was_there: bool
+) -> None:
+    """Within seconds, though nothing is said any more; those too that came while it was away."""
+    monkeypatch.setattr(channel_layer, "BEATS_EVERY", 0.05)
+    monkeypatch.setattr(channel_layer, "LEFT_ALONE_FOR", 0.05)
+    bus = ChannelLayerBus()
+    if was_there:
+        stopped_valkey.start()
+    async with bus.subscribe(TOPIC) as listener, asyncio.timeout(20):
+        if was_there:
+            stopped_valkey.kill()
+            await say(bus, row("model", 1))  # lost
+        stopped_valkey.start()
+        assert await listener.next(60) is None
+        await say(bus, row("model", 2))
+        while (again := await listener.next(60)) is None:
+            pass
+        assert again["seq"] == 2
+
+
+async def test_hundreds_that_join_at_once_all_get_the_tail(over_valkey: ChannelLayerBus) -> None:
+    await say(over_valkey, delta("Quin", 0))
+    tails_of_all = await asyncio.gather(*(over_valkey.tail(TOPIC) for _ in range(400)))
+    assert [tail[0]["delta"] for tail in tails_of_all] == ["Quin"] * 400
+
+
+async def test_an_outage_is_told_once(
+    valkey: Valkey, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channel_layer, "LEFT_ALONE_FOR", 0.0)
+    bus = ChannelLayerBus()
+    for outage in (1, 2):
+        await say(bus, row("model", 1))
+        valkey.kill()
+        await say(bus, *(row("model", n) for n in range(3)))
+        valkey.start()
+        assert caplog.text.count("The bus is away") == outage
+
+
 async def test_what_is_not_understood_makes_nobody_deaf(
     over_valkey: ChannelLayerBus, valkey: Valkey, caplog: pytest.LogCaptureFixture
 ) -> None:

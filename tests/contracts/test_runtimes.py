@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -11,9 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from agents_app.demo_model import wire
 from agents_app.demo_model.wire import Failure, Reply, Text, Thinking, say
-from agents_app.errors import AgentError
 from agents_app.launcher import MARK
 from agents_app.runtimes.base import Run, RunFailed
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
@@ -26,7 +23,6 @@ from agents_app.runtimes.events import (
     RuntimeEvent,
     Said,
     Used,
-    Warned,
 )
 from agents_app.runtimes.scripted import Begin, Fail, Hold, Say, ScriptedRuntime, Use
 from permissions_app.rules.ladder import ToolCall
@@ -334,70 +330,6 @@ class TestTools:
         (answer,) = of(Answered, await stage.play("search"))
         assert NOTE in answer.content
         assert "never-to-be-seen" not in answer.content
-
-
-class TestFailures:
-    @pytest.mark.parametrize(
-        ("failure", "code"),
-        [
-            (wire.WRONG_KEY, "invalid_api_key"),
-            (wire.rate_limited(0), "rate_limited"),
-            (wire.OVERLOADED, "overloaded"),
-            (Failure(402, "billing_error", "pay"), "billing_error"),
-            (Failure(404, "not_found_error", "model: sonnet"), "model_not_allowed"),
-            (Failure(500), "unknown_error"),
-        ],
-        ids=lambda value: str(getattr(value, "status", value)),
-    )
-    async def test_each_of_the_models_has_its_code(
-        self, hostless: Stage, model: ScriptedModel, failure: Failure, code: str
-    ) -> None:
-        model.script("hi", [failure])
-        with pytest.raises(RunFailed) as raised:
-            await hostless.play("hi")
-        assert raised.value.code == code
-        assert not [word for word in ("door.invalid", KEY, "Traceback") if word in raised.value.message]
-
-    async def test_a_retry_is_told(self, hostless: Stage, model: ScriptedModel) -> None:
-        failures = iter([wire.rate_limited(0)])
-        model.script("hi", [lambda asked: next(failures, say("At last."))])
-        heard = await hostless.play("hi")
-        assert [warned.code for warned in of(Warned, heard)] == ["api_retry"]
-        assert end_of(heard).response == "At last."
-
-    async def test_a_model_that_cannot_be_reached_is_the_network(self, hostless: Stage) -> None:
-        async with door_to("http://127.0.0.1:1") as door:
-            hostless.runtime = ClaudeRuntime(door, most_warm=0)
-            with pytest.raises(RunFailed) as raised:
-                await hostless.play("hi")
-        assert raised.value.code == "network_error"
-
-    async def test_an_answer_that_breaks_off_is_asked_for_again(
-        self, hostless: Stage, model: ScriptedModel
-    ) -> None:
-        answers = iter([say("Half a ", wire.Cut(), "x"), say("Half a ", wire.GARBAGE, "y"), say("Whole.")])
-        model.script("hi", [lambda asked: next(answers, say("Whole."))])
-        heard = await hostless.play("hi")
-        assert of(Said, heard)[-1].content == end_of(heard).response
-
-    async def test_a_cli_that_is_killed_is_a_crash(self, hostless: Stage, model: ScriptedModel) -> None:
-        at = model.hold()
-        model.script("hi", [say("Half a ", at)])
-
-        async def kill(run: Any) -> None:
-            await asyncio.to_thread(at.reached.wait, PATIENCE)
-            for pid in processes_of(hostless):
-                os.kill(pid, signal.SIGKILL)
-
-        with pytest.raises(RunFailed) as raised:
-            await hostless.play("hi", kill)
-        assert raised.value.code == "cli_crashed"
-
-    async def test_a_place_that_cannot_be_walled_is_said(self, claude: ClaudeRuntime, home: Path) -> None:
-        stage = Stage(claude, sandbox_that_runs("bubblewrap"), Path("/usr"), home)
-        with pytest.raises(AgentError) as raised:
-            await stage.play("hi")
-        assert raised.value.code == "sandbox_unavailable"
 
 
 class TestPrompts:

@@ -218,6 +218,14 @@ async def test_10_000_rows_are_replayed_in_pages(session: Session, monkeypatch: 
     assert pages == [stream.PAGE] * (10_000 // stream.PAGE) + [0]
 
 
+async def test_a_page_of_large_rows_is_a_short_one(session: Session) -> None:
+    for _ in range(12):
+        await write(session, EventType.TOOL_RESULT, payload={"content": "x" * (stream.LARGEST_PAGE // 4)})
+    assert len(await in_thread(stream._page)(session.pk, 0)) == 4
+    async with following(session) as frames:
+        assert await seqs(frames, 12) == list(range(1, 13))
+
+
 async def test_many_readers_see_the_same(session: Session) -> None:
     async def read() -> list[int]:
         async with following(session) as frames:

@@ -1,6 +1,7 @@
 """What can go wrong in the CLI, as a typed error that a person can act on."""
 
 import logging
+import math
 import os
 import re
 from typing import Any
@@ -45,7 +46,7 @@ _OF_THE_CLI = re.compile(
     r"| This is a server-side issue, usually temporary — try again in a moment\."
 )
 _NOTHING_NEW = ("Invalid API key", "Parachute could not reach", "Connection to the API")
-_WHAT_CAME = re.compile(r"Response: content-type [^,]*, ([^,]+)")
+_WHAT_CAME = re.compile(r"Response: content-type [^,]*, ([^,(]*[^,( ])")
 _SECRET = re.compile(r"\bsk-[\w-]+")
 
 
@@ -59,7 +60,10 @@ def failure_of(result: ResultMessage, trouble: Trouble | None = None) -> RunFail
     if code == "invalid_api_key" and trouble and trouble.without_key:
         code = "no_credentials"
     wait = trouble.retry_after if trouble and code in ("rate_limited", "overloaded") else None
-    return RunFailed(code, _told(code, said), retry_after_ms=None if wait is None else round(wait * 1000))
+    if wait is None:
+        return RunFailed(code, _told(code, said))
+    text = f"{_told(code, said)} {_wait(wait)}"
+    return RunFailed(code, text, retry_after_ms=round(wait * 1000))
 
 
 def failure_to_start(error: Exception, last_words: str) -> RunFailed:
@@ -70,7 +74,9 @@ def failure_to_start(error: Exception, last_words: str) -> RunFailed:
     words = _SECRET.sub("…", last_words)
     if len(words) > LONGEST_LAST_WORDS or "Traceback" in words or "    at " in words:
         words = ""
-    return RunFailed("cli_crashed", f"{_('The program that runs agents ended early.')} {words}".strip())
+    return RunFailed(
+        "cli_crashed", f"{_('The program that runs agents did not start, or ended early.')} {words}".strip()
+    )
 
 
 def failure_to_confine(error: CannotConfine) -> RunFailed:
@@ -104,7 +110,14 @@ def _told(code: str, said: str) -> str:
     theirs = _SECRET.sub("…", _OF_THE_CLI.sub("", _OF_THE_DOOR.sub("", said))).strip()
     if code == "context_exceeded" or theirs.startswith(_NOTHING_NEW):
         theirs = ""
-    return f"{_reasons()[code]} {theirs}".strip()[:LONGEST_MESSAGE]
+    sentences = [_reasons()[code], f"{theirs.rstrip('.')}." if theirs else ""]
+    return " ".join(filter(None, sentences))[:LONGEST_MESSAGE]
+
+
+def _wait(seconds: float) -> str:
+    if seconds < 120:
+        return _("It answers again in %(number)s seconds.") % {"number": math.ceil(seconds)}
+    return _("It answers again in %(number)s minutes.") % {"number": math.ceil(seconds / 60)}
 
 
 def _reasons() -> dict[str, str]:

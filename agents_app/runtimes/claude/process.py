@@ -21,10 +21,10 @@ from claude_agent_sdk import (
 )
 
 from agents_app import launcher
-from agents_app.door import Door
-from agents_app.runtimes.base import RunFailed, RunRequest
+from agents_app.door import Door, Trouble
+from agents_app.runtimes.base import RunRequest
 from agents_app.runtimes.claude import memory
-from agents_app.runtimes.claude.failures import failure_to_start
+from agents_app.runtimes.claude.failures import failure_to_confine, failure_to_start
 from agents_app.runtimes.claude.options import launch_for, options_for
 from agents_app.sandboxes.base import CannotConfine
 from permissions_app.rules.decision import Decision, Verdict
@@ -32,6 +32,7 @@ from permissions_app.rules.ladder import ToolCall
 
 log = logging.getLogger(__name__)
 
+STARTS_WITHIN = 45.0  # the SDK would wait a minute, and raise a bare Exception
 CLOSES_WITHIN = 5.0
 BETWEEN_TURNS = Decision(Verdict.DENY, "turn_over", "No turn is running in this session.")
 
@@ -94,7 +95,8 @@ class ClaudeProcess:
         self.client = ClaudeSDKClient(options)
         self._is_started = True
         try:
-            await self.client.connect()
+            async with asyncio.timeout(STARTS_WITHIN):
+                await self.client.connect()
         except (ClaudeSDKError, OSError) as error:
             raise failure_to_start(error, self.heard()) from error
         self._own = await asyncio.to_thread(self._marked)
@@ -139,6 +141,10 @@ class ClaudeProcess:
             return set()
         return {(each.pid, each.started) for each in launcher.marked(self._mark)}
 
+    def trouble(self) -> Trouble | None:
+        """What the door knows of how the model failed it."""
+        return self._pass.trouble
+
     def heard(self) -> str:
         return " ".join(self._last_words)
 
@@ -150,7 +156,7 @@ class ClaudeProcess:
                 request, papers=papers, mark=self._mark, token=self._pass.token, door=self._door.socket
             )
         except CannotConfine as error:
-            raise RunFailed("sandbox_unavailable", str(error)) from error
+            raise failure_to_confine(error) from error
         deny = list(self.fingerprint.deny)
         options = options_for(
             request, launch=launch, papers=papers, deny=deny, gate=self._before_tool, ask=self._may_use

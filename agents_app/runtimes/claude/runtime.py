@@ -111,7 +111,8 @@ class ClaudeRun:
         return self._has_ended and not self._unheard
 
     async def events(self) -> AsyncGenerator[RuntimeEvent]:
-        translator = Translator("demo" if settings.PARACHUTE_MODEL.is_demo else "")
+        named = "demo" if settings.PARACHUTE_MODEL.is_demo else ""
+        translator = Translator(named, self._process.trouble)
         try:
             await self.inject(self._request.message_id, self._request.text)
             async for message in self._process.client.receive_messages():
@@ -121,14 +122,13 @@ class ClaudeRun:
                     yield self._as_ours(event)
         except ClaudeSDKError as error:
             raise self._failure(error) from error
-        text = f"The agent's program ended before its answer. {self._process.heard()}"
-        raise RunFailed("cli_crashed", text.strip())
+        raise failure_to_start(EOFError(), self._process.heard())
 
     def _failure(self, error: ClaudeSDKError) -> RunFailed:
-        failure = failure_to_start(error, self._process.heard())
-        if self._request.resume and any(words in failure.message for words in CANNOT_RESUME):
-            return CannotResume(failure.code, failure.message)
-        return failure
+        heard = self._process.heard()
+        failure = failure_to_start(error, heard)
+        is_not_there = any(words in heard for words in CANNOT_RESUME)
+        return CannotResume(failure.code, failure.message) if is_not_there else failure
 
     async def inject(self, message_id: UUID, text: str) -> None:
         self._has_ended = False
