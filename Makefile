@@ -2,7 +2,7 @@
 
 python := .venv/bin/python
 
-.PHONY: setup run signin test test-setup lint bench
+.PHONY: setup run signin test test-setup lint bench soak
 
 setup:
 	@tools/install requirements.txt
@@ -25,3 +25,6 @@ lint: test-setup
 
 bench: test-setup
 	@exec $(python) -m tests.bench
+
+soak: test-setup
+	@exec $(python) -m tests.soak $(ARGS)

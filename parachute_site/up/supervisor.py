@@ -13,7 +13,7 @@ from parachute_site.up.output import Output
 from parachute_site.up.plan import Child
 
 SHORTEST_WAIT, LONGEST_WAIT = 0.5, 30.0
-LONG_ENOUGH = 60.0  # whoever lived that long has not failed to start
+LONG_ENOUGH = 15.0  # seconds; whoever lived that long has not failed to start
 DRAIN = 6.0  # seconds that web and workers get to end by themselves
 LAST_DRAIN = 1.0  # and those that serve them, and each step after
 ONE_SIGNAL = 1.0  # `make` passes on what its whole group got already: within this time it is the same signal
