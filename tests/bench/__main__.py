@@ -69,6 +69,7 @@ def answering(folder: Path) -> list[Row]:
             asyncio.run(waiting.replay(ours, folder / "home")),
             *asyncio.run(waiting.waiting_readers(ours, up)),
             *asyncio.run(measures.first_texts(ours, alone)),
+            asyncio.run(measures.abort(ours, model)),
             *asyncio.run(measures.delay_of_a_delta(ours, model)),
             *asyncio.run(measures.many_readers(ours, model, readers=300, streams=20)),
             *asyncio.run(measures.chats_at_once(ours, alone)),

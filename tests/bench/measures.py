@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 from statistics import median, quantiles
-from time import monotonic
+from time import monotonic, perf_counter
 
 from agents_app.demo_model.wire import Reply, Stall, Text, say
 from tests.bench.alone import Alone
@@ -81,6 +81,28 @@ def paced(model: ScriptedModel, key: str) -> Stamp:
     parts = [part for number in range(PIECES) for part in (stamp, f"w{number:04} ", Stall(PACE))]
     model.script(key, [Reply((Text(*parts),))])
     return stamp
+
+
+async def abort(ours: Ours, model: ScriptedModel) -> Row:
+    """From the button to the event, while the model speaks."""
+    paced(model, "on and on")
+    took = []
+    async with ours.web() as web:
+        for _ in range(TIMES):
+            async with web.post("/api/chat", json={"message": "on and on"}) as answer:
+                async for event in events(answer):
+                    if event["type"] == "text" and "delta" in event and len(took) % 2 == 0:
+                        took.append(perf_counter())
+                        path = f"/api/chat/{event['sessionId']}/abort"
+                        await (await web.post(path, json={})).read()
+                    if event["type"] == "aborted":
+                        took.append(perf_counter())
+    return Row("abort, until it has ended", median(delays_of(took)) * 1e3, aim=1_000)
+
+
+def delays_of(moments: list[float]) -> list[float]:
+    """Of moments in pairs: asked, answered."""
+    return [answered - asked for asked, answered in zip(moments[::2], moments[1::2], strict=True)]
 
 
 async def delay_of_a_delta(ours: Ours, model: ScriptedModel) -> list[Row]:

@@ -137,6 +137,35 @@ def test_a_worker_that_is_told_to_stop_hands_its_turn_over(
     assert_no_gaps(events)
 
 
+def test_a_turn_is_stopped_while_the_network_is_down(start_up: StartUp, variables: dict[str, str]) -> None:
+    up = start_up({"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"})
+    program = Program(up, variables)
+    accepted = program.post("anybody there?")
+    told = program.until(accepted["sessionId"], lambda event: event["type"] == "warning")
+    assert told[-1]["code"] == "api_retry"
+    assert program.http.post(f"/api/chat/{accepted['sessionId']}/abort").status_code == 200
+    assert program.finished(accepted)[-1]["type"] == "aborted"
+
+
+def test_what_is_said_while_a_tool_runs_reaches_the_agent_with_its_answer(
+    up: RunningUp, program: Program, model: ScriptedModel
+) -> None:
+    command = "until [ -e go ]; do sleep 0.05; done; echo gone"
+    model.script("wait for it", [calls("Bash", command=command), say("Both are done.")])
+    model.script("and this", [say("Both are done.")])
+    accepted = program.post("wait for it")
+    program.until(accepted["sessionId"], lambda event: event["type"] == "tool_use")
+    inject = f"/api/chat/{accepted['sessionId']}/inject"
+    answer = program.http.post(inject, json={"message": "and this"})
+    assert (answer.status_code, answer.json()["state"]) == (202, "running")
+    (up.vault / "go").touch()
+    events = program.finished(accepted)
+    assert [event["content"] for event in of_type(events, "user_message")] == ["wait for it", "and this"]
+    assert of_type(events, "done")[0]["response"] == "Both are done."
+    said = [message for message in program.session(accepted["sessionId"])["messages"]]
+    assert [m["content"][0]["text"] for m in said if "source" in m] == ["wait for it", "and this"]
+
+
 def test_refusals_come_through_the_real_server(program: Program) -> None:
     web = program.http
     big = b'{"message": "' + b"x" * (31 * 1024 * 1024) + b'"}'
