@@ -2,7 +2,6 @@
 
 import logging
 from datetime import timedelta
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -12,17 +11,15 @@ from django.test import Client
 from django.urls import path
 from django.utils import timezone
 
-from agents_app import tasks
 from agents_app.turns.opening import Opening, open_turn
 from parachute_site.logs import IsNews
 from parachute_site.urls import urlpatterns as ours
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import SignInLink, Workspace
 from sessions_app.access.services import make_sign_in_link
+from tests.pages.browsing import PASSWORD, is_in, send
 
 pytestmark = pytest.mark.django_db
-
-PASSWORD = {"username": "ada", "password": "ada has a password"}
 
 
 def breaks(request: object) -> HttpResponse:
@@ -30,34 +27,6 @@ def breaks(request: object) -> HttpResponse:
 
 
 urlpatterns = [*ours, path("breaks", breaks), path("api/breaks", breaks)]
-
-
-@pytest.fixture(autouse=True)
-def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks.run_session, "apply_async", lambda args, queue: None)
-
-
-@pytest.fixture
-def browser(workspace: Workspace) -> Client:
-    return Client(enforce_csrf_checks=True)
-
-
-@pytest.fixture
-def as_ada_in(ada: User, workspace: Workspace) -> Client:
-    client = Client()
-    client.force_login(ada)
-    return client
-
-
-def send(browser: Client, where: str, form: dict[str, str] | None = None) -> Any:
-    """Fills in the form of a page, as a browser does: with the token that the page has."""
-    browser.get(where)
-    token = browser.cookies["csrftoken"].value
-    return browser.post(where, {**(form or {}), "csrfmiddlewaretoken": token})
-
-
-def is_in(browser: Client) -> bool:
-    return bool(browser.get("/").status_code == 200)
 
 
 def test_a_name_and_its_password_sign_in(browser: Client) -> None:
