@@ -1,7 +1,10 @@
+from collections.abc import Callable
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.test import Client
 
+Enter = Callable[[User], Client]
 PASSWORD = {"username": "ada", "password": "ada has a password"}
 
 

@@ -4,6 +4,7 @@ from django.test import Client
 
 from agents_app import tasks
 from sessions_app.access.models import Workspace
+from tests.pages.browsing import Enter
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +18,17 @@ def browser(workspace: Workspace) -> Client:
 
 
 @pytest.fixture
-def as_ada_in(ada: User, workspace: Workspace) -> Client:
-    client = Client()
-    client.force_login(ada)
-    return client
+def enter(workspace: Workspace) -> Enter:
+    """A browser in which somebody is signed in."""
+
+    def begin(user: User) -> Client:
+        client = Client()
+        client.force_login(user)
+        return client
+
+    return begin
+
+
+@pytest.fixture
+def as_ada_in(ada: User, enter: Enter) -> Client:
+    return enter(ada)

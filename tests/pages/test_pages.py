@@ -181,7 +181,7 @@ def test_signing_out_ends_the_login(as_ada_in: Client) -> None:
     assert not is_in(as_ada_in)
 
 
-@pytest.mark.parametrize("page", ["/", f"/chat/{uuid4()}"])
+@pytest.mark.parametrize("page", ["/", "/settings", f"/chat/{uuid4()}"])
 def test_a_page_is_for_who_is_in(page: str, browser: Client) -> None:
     answer = browser.get(page)
     assert (answer.status_code, answer["Location"]) == (302, f"/signin?next={page}")
@@ -219,7 +219,17 @@ def test_what_breaks_is_500_in_our_look_and_says_no_secret(as_ada_in: Client) ->
 
 @pytest.mark.parametrize(
     "page",
-    ["/", "/signin", "/signin/wrong", "/nowhere", "/admin/", "/api/docs", "/api/nothing", "/static/page.css"],
+    [
+        "/",
+        "/settings",
+        "/signin",
+        "/signin/wrong",
+        "/nowhere",
+        "/admin/",
+        "/api/docs",
+        "/api/nothing",
+        "/static/page.css",
+    ],
 )
 def test_every_page_has_our_policy(page: str, as_ada_in: Client) -> None:
     answer = as_ada_in.get(page)
@@ -230,7 +240,7 @@ def test_every_page_has_our_policy(page: str, as_ada_in: Client) -> None:
     assert answer["X-Content-Type-Options"] == "nosniff"
 
 
-@pytest.mark.parametrize("page", ["/", "/signin", "/nowhere"])
+@pytest.mark.parametrize("page", ["/", "/settings", "/signin", "/nowhere"])
 def test_no_page_has_anything_inline_or_from_elsewhere(page: str, as_ada_in: Client) -> None:
     html = as_ada_in.get(page).content.decode()
     assert not any(
@@ -239,7 +249,7 @@ def test_no_page_has_anything_inline_or_from_elsewhere(page: str, as_ada_in: Cli
     assert html.count("<script") == html.count('<script type="module" src="/static/')
 
 
-@pytest.mark.parametrize("page", ["/", "/signin"])
+@pytest.mark.parametrize("page", ["/", "/settings", "/signin"])
 def test_a_page_is_kept_by_nobody(page: str, as_ada_in: Client) -> None:
     assert "no-store" in as_ada_in.get(page)["Cache-Control"]
 

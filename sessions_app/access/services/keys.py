@@ -4,6 +4,7 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -68,8 +69,13 @@ def revoke_key(caller: Caller, key_id: int) -> None:
     """At once for calls; a stream that the key has open ends within a minute."""
     if not ApiKey.objects.visible_to(caller).filter(pk=key_id).exists():
         raise NotFound
-    if ApiKey.objects.filter(pk=key_id, revoked_at=None).update(revoked_at=timezone.now()) != 1:
+    if revoke_keys(ApiKey.objects.filter(pk=key_id)) != 1:
         raise NotFound  # somebody else was quicker
+
+
+def revoke_keys(keys: QuerySet[ApiKey]) -> int:
+    """Once each; how many there were."""
+    return keys.filter(revoked_at=None).update(revoked_at=timezone.now())
 
 
 def _scopes(caller: Caller, wanted: Iterable[Scope]) -> list[Scope]:

@@ -23,6 +23,7 @@ class Limit(Enum):
     """What is counted, and how many wrong tries it has. An address may be a whole office behind a proxy."""
 
     NAME = "name", 10
+    PASSWORD = "password", 10  # the current one, of somebody who is in
     ADDRESS = "address", 30
 
     def of(self, what: str) -> str:
@@ -46,7 +47,7 @@ def give_back(limit: Limit, what: str) -> None:
     """Whoever gave the right password has their name's tries back, and this one of their address: with all
     of them, one good name would buy endless tries at others."""
     row = SignInTries.objects.filter(subject=limit.of(what), count__gt=0)
-    row.update(count=0 if limit is Limit.NAME else F("count") - 1)
+    row.update(count=F("count") - 1 if limit is Limit.ADDRESS else 0)
 
 
 def _in_one_way(limit: Limit, what: str) -> str:
