@@ -6,6 +6,8 @@ from django.views.generic import RedirectView
 from parachute_site.api import api
 from parachute_site.pages import settings, signing_in, views
 
+admin.site.site_title = admin.site.site_header = "Parachute"
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", views.chats, name="chats"),
     path("chat/<uuid:session_id>", views.chat, name="chat"),
@@ -22,5 +24,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("favicon.ico", RedirectView.as_view(url=static("icon.svg"))),
     path("api/", api.urls),
     path("admin/login/", signing_in.admin_sign_in),
+    path("admin/password_change/", RedirectView.as_view(pattern_name="settings")),
     path("admin/", admin.site.urls),
 ]

@@ -71,4 +71,7 @@ class MemberForm(RoleForm):
 def password_form(user: User, data: Any = None) -> SetPasswordForm[User]:
     """With the current password, where there is one."""
     kind = PasswordChangeForm if user.has_usable_password() else SetPasswordForm
-    return kind(user, data, label_suffix="")
+    form = kind(user, data, label_suffix="")
+    for field in form.fields.values():
+        field.widget.attrs.pop("autofocus", None)  # a page of many forms begins at its top
+    return form

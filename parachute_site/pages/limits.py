@@ -39,8 +39,8 @@ def is_over(until: datetime) -> RateLimited:
     seconds = max(1, ceil((until - timezone.now()).total_seconds()))
     minutes = ceil(seconds / 60)
     said = ngettext(
-        "There were too many wrong tries. Try again in %(n)d minute, or make a link with `make signin`.",
-        "There were too many wrong tries. Try again in %(n)d minutes, or make a link with `make signin`.",
+        "There were too many wrong tries. Try again in %(n)d minute, or make a link with “make signin”.",
+        "There were too many wrong tries. Try again in %(n)d minutes, or make a link with “make signin”.",
         minutes,
     )
     return RateLimited(said % {"n": minutes}, retryAfter=seconds)

@@ -33,7 +33,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         tries.were_right()
         login(request, form.get_user())
         return redirect(after or "chats")
-    wrong = _("This name and password do not fit. Try again, or make a link with `make signin`.")
+    wrong = _("This name and password do not fit. Try again, or make a link with “make signin”.")
     return render(request, "signin.html", {"error": wrong, "next": after}, status=403)
 
 
@@ -58,7 +58,7 @@ def _bad_link(request: HttpRequest) -> HttpResponse:
         return too_many(request, "signin.html", is_over(until))
     error = _(
         "This link is not good: it was used already, is older than ten minutes, or was cut when it was "
-        "copied. Make another with `make signin`."
+        "copied. Make another with “make signin”."
     )
     return render(request, "signin.html", {"error": error}, status=403)
 
