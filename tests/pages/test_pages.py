@@ -105,6 +105,14 @@ def test_nobody_is_sent_elsewhere_after_signing_in(wanted: str, browser: Client)
     assert send(browser, "/signin", {**PASSWORD, "next": wanted})["Location"] == "/"
 
 
+def test_who_is_in_already_finds_the_way_on(as_ada_in: Client) -> None:
+    """A tab whose login was renewed in another one is sent here."""
+    page = as_ada_in.get("/signin?next=/settings").content.decode()
+    assert "You are signed in as ada" in page
+    assert 'href="/settings"' in page
+    assert "evil" not in as_ada_in.get("/signin?next=//evil.example/").content.decode()
+
+
 # By a link
 
 

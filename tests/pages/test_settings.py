@@ -316,3 +316,13 @@ def test_an_operator_revokes_keys(as_ada_in: Client, ben: User) -> None:
 
 def test_the_admin_has_no_form_for_ones_own_password(as_ada_in: Client) -> None:
     assert as_ada_in.get("/admin/password_change/")["Location"] == "/settings"
+
+
+def test_many_keys_and_members_cost_no_query_more(
+    as_ada_in: Client, ada: User, workspace: Workspace, django_assert_max_num_queries: Any
+) -> None:
+    for n in range(5):
+        make_key(ada, f"key {n}", workspaces=[workspace])
+        Membership.objects.create(workspace=workspace, user=User.objects.create_user(f"somebody{n}"))
+    with django_assert_max_num_queries(8):
+        assert as_ada_in.get("/settings").status_code == 200
