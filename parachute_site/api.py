@@ -16,6 +16,8 @@ from ninja.operation import Operation
 from agents_app.api import router as chat  # with the operations of `sessions_app` in it
 from parachute_site import readiness
 from parachute_site.callers import CallerAuth
+from sessions_app.access.api import router as access
+from sessions_app.access.models import Scope
 from sessions_app.errors import Invalid, NotFound, ParachuteError, TooLarge
 from sessions_app.incidents import incident
 
@@ -52,6 +54,7 @@ api = Api(
     openapi_url="/openapi.json",
 )
 api.add_router("", chat)
+api.add_router("", access, auth=CallerAuth(writes=Scope.ADMIN))
 
 
 @api.get("/health", auth=None, tags=["health"], summary="Whether the server answers")

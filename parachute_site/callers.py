@@ -58,8 +58,8 @@ class CallerAuth(AuthBase):
     openapi_type = "http"
     openapi_scheme = "bearer"
 
-    def __init__(self, scope: Scope | None = None) -> None:
-        self._scope = scope
+    def __init__(self, *, writes: Scope = Scope.CHAT) -> None:
+        self._writes = writes
         super().__init__()
 
     async def __call__(self, request: HttpRequest) -> Caller:
@@ -70,7 +70,7 @@ class CallerAuth(AuthBase):
             raise Unauthenticated
         if key_in(headers) is None and request.method not in SAFE and check_csrf(request) is not None:
             raise Forbidden("The CSRF token is missing or old. Reload the page.")
-        scope = self._scope or (Scope.READ if request.method in SAFE else Scope.CHAT)
+        scope = Scope.READ if request.method in SAFE else self._writes
         if not caller.may(scope):
             raise Forbidden(f"This key has no scope `{scope}`. Make one that has it.")
         request.find_caller = find_caller  # type: ignore[attr-defined]

@@ -4,16 +4,26 @@ from django.urls import URLPattern, URLResolver, path
 from django.views.generic import RedirectView
 
 from parachute_site.api import api
-from parachute_site.pages import views
+from parachute_site.pages import settings, signing_in, views
+
+admin.site.site_title = admin.site.site_header = "Parachute"
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", views.chats, name="chats"),
     path("chat/<uuid:session_id>", views.chat, name="chat"),
-    path("signin", views.sign_in, name="signin"),
-    path("signin/<str:token>", views.sign_in_by_link, name="signin-link"),
-    path("signout", views.sign_out, name="signout"),
+    path("signin", signing_in.sign_in, name="signin"),
+    path("signin/<str:token>", signing_in.sign_in_by_link, name="signin-link"),
+    path("signout", signing_in.sign_out, name="signout"),
+    path("settings", settings.show, name="settings"),
+    path("settings/password", settings.password, name="settings-password"),
+    path("settings/keys", settings.make_key, name="settings-keys"),
+    path("settings/keys/<int:key_id>/revoke", settings.revoke, name="settings-revoke"),
+    path("settings/<slug:slug>/members", settings.add, name="settings-add"),
+    path("settings/<slug:slug>/members/<int:user_id>", settings.change, name="settings-change"),
+    path("settings/<slug:slug>/members/<int:user_id>/remove", settings.remove, name="settings-remove"),
     path("favicon.ico", RedirectView.as_view(url=static("icon.svg"))),
     path("api/", api.urls),
-    path("admin/login/", views.admin_sign_in),
+    path("admin/login/", signing_in.admin_sign_in),
+    path("admin/password_change/", RedirectView.as_view(pattern_name="settings")),
     path("admin/", admin.site.urls),
 ]

@@ -9,6 +9,7 @@ ParachuteError
 ├── TooLarge            413
 ├── Conflict            409
 │   └── IdempotencyMismatch, SessionEnded, SessionNotRunning
+├── RateLimited         429
 ├── QueueFull           429
 └── NotReady            503
     └── SandboxUnavailable
@@ -91,6 +92,10 @@ class SessionEnded(Conflict):
 
 class SessionNotRunning(Conflict):
     code = "session_not_running"
+
+
+class RateLimited(ParachuteError):
+    code, status = "rate_limited", 429
 
 
 class QueueFull(ParachuteError):

@@ -125,3 +125,14 @@ class SignInLink(models.Model):
 
     def __str__(self) -> str:
         return f"sign-in link for {self.user}"
+
+
+class SignInTries(models.Model):
+    """Tries at a password that were wrong, for one name or one address, since the first of them."""
+
+    subject = models.CharField(max_length=64, unique=True)  # a digest: nobody reads here who tried
+    count = models.PositiveSmallIntegerField(default=0)
+    since = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"{self.count} since {self.since}"

@@ -23,3 +23,11 @@ class ApiKeyQuerySet(models.QuerySet[Any]):
     def usable(self) -> ApiKeyQuerySet:
         now = timezone.now()
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None, user__is_active=True)
+
+    def visible_to(self, caller: Caller) -> ApiKeyQuerySet:
+        """The caller's own that still stand; to a limited key, those alone that reach no further than it."""
+        own = self.filter(user_id=caller.user_id, revoked_at=None)
+        if caller.workspace_ids is None:
+            return own
+        further = self.model.workspaces.through.objects.exclude(workspace_id__in=caller.workspace_ids)
+        return own.filter(is_limited=True).exclude(pk__in=further.values("apikey_id"))

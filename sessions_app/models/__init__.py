@@ -1,4 +1,13 @@
-from sessions_app.access.models import ApiKey, Membership, Role, Scope, SignInLink, TrustLevel, Workspace
+from sessions_app.access.models import (
+    ApiKey,
+    Membership,
+    Role,
+    Scope,
+    SignInLink,
+    SignInTries,
+    TrustLevel,
+    Workspace,
+)
 from sessions_app.models.event import EventType, SessionEvent
 from sessions_app.models.session import Kind, Session, SessionStatus, Source, TitleSource
 from sessions_app.models.turn import Message, Receipt, Recovery, Speaker, Turn, TurnStatus
@@ -17,6 +26,7 @@ __all__ = [
     "SessionEvent",
     "SessionStatus",
     "SignInLink",
+    "SignInTries",
     "Source",
     "Speaker",
     "TitleSource",

@@ -14,6 +14,7 @@ from agents_app.runtimes.scripted import ScriptedRuntime
 from agents_app.turns.run import run_session
 from agents_app.turns.worker import Holder
 from sessions_app.access.caller import Caller
+from sessions_app.access.models import Scope
 from tests.api.web import Headers, Web
 
 Key = Callable[..., Headers]
@@ -75,7 +76,8 @@ def vi_calls(vi: User, key: Key) -> Web:
 
 @pytest.fixture
 def cy_calls(cy: User, as_cy: Caller, key: Key) -> Web:
-    return Web(key(cy))
+    """With every scope: what refuses him is that things are not his."""
+    return Web(key(cy, scopes=list(Scope)))
 
 
 @pytest.fixture

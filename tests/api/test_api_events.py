@@ -6,6 +6,7 @@ from uuid import uuid4
 import pytest
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session as Login
+from django.test import AsyncClient
 
 from agents_app.runtimes.scripted import Begin, Hold, Say, ScriptedRuntime
 from sessions_app.access.models import ApiKey
@@ -135,6 +136,24 @@ async def test_a_new_password_ends_the_streams_of_a_browser(
         ada.set_password("another one")
         await ada.asave()
         await stream.rest()
+
+
+async def test_a_password_set_on_the_settings_page_ends_the_streams_of_other_browsers(
+    ada_browser: Web, ada: User, looks_at_once: None
+) -> None:
+    said = await ada_browser.say("x")
+    form = {
+        "old_password": "ada has a password",
+        "new_password1": "quinces in October",
+        "new_password2": "quinces in October",
+    }
+    elsewhere = AsyncClient()
+    await elsewhere.aforce_login(ada)
+    async with ada_browser.streaming("GET", f"/api/chat/{said['sessionId']}/events?after=2") as stream:
+        await stream.next()
+        assert (await elsewhere.post("/settings/password", form)).status_code == 302
+        await stream.rest()
+    assert (await ada_browser.get("/api/chat")).refused == (401, "unauthenticated")
 
 
 async def test_who_was_looked_at_a_moment_ago_is_not_looked_at(

@@ -5,23 +5,26 @@ here until it is named below with a body that would be good.
 """
 
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 
 from parachute_site.api import api
 from parachute_site.asgi import application
+from sessions_app.access.models import ApiKey
 from tests.api.web import Answer, Web
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 OPEN = {("GET", "/api/health"), ("GET", "/api/health/ready")}  # "open and says nothing private"
-LISTS = {("GET", "/api/chat"), ("GET", "/api/chat/active-streams")}  # where what is foreign is left out
+# What is foreign is left out here.
+LISTS = {("GET", "/api/chat"), ("GET", "/api/chat/active-streams"), ("GET", "/api/auth/keys")}
 BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/chat"): {"message": "x", "sessionId": "{session_id}"},
     ("POST", "/api/chat/stream"): {"message": "x", "sessionId": "{session_id}"},
     ("POST", "/api/chat/{session_id}/abort"): {"turnId": "{turn_id}"},
     ("POST", "/api/chat/{session_id}/inject"): {"message": "x"},
+    ("POST", "/api/auth/keys"): {"name": "x", "workspaces": ["{workspace}"]},
 }
 STREAMS = {("GET", "/api/chat/{session_id}/events")}
 PRIVATE = "a word that nobody else may read"
@@ -39,20 +42,29 @@ FOR_ONE = sorted(operations() - OPEN - LISTS)
 def filled(wanted: Any, known: dict[str, Any]) -> Any:
     if isinstance(wanted, dict):
         return {name: filled(value, known) for name, value in wanted.items()}
+    if isinstance(wanted, list):
+        return [filled(value, known) for value in wanted]
     return str(wanted).format_map(known)
 
 
 async def ask(web: Web, method: str, path: str, known: dict[str, Any]) -> Answer:
-    if method != "GET":
+    if method == "POST":
         return await web.post(filled(path, known), filled(BODIES[method, path], known))
-    return await web.get(filled(path, known))
+    return await web.ask(method, filled(path, known))
 
 
 @pytest.fixture
 async def foreign(ada_calls: Web) -> dict[str, Any]:
-    """A session of Ada's, by the names that paths have for it."""
+    """What is Ada's, by the names that paths have for it."""
     said = await ada_calls.say(PRIVATE)
-    return {"session_id": said["sessionId"], "turn_id": said["turnId"]}
+    key = await ApiKey.objects.aget(user__username="ada")
+    await ApiKey.objects.filter(pk=key.pk).aupdate(name=PRIVATE)
+    return {
+        "session_id": said["sessionId"],
+        "turn_id": said["turnId"],
+        "key_id": key.pk,
+        "workspace": "default",
+    }
 
 
 def test_every_route_of_the_streams_is_known_here() -> None:
@@ -71,19 +83,19 @@ def test_every_route_of_the_streams_is_known_here() -> None:
 async def test_cy_gets_404_and_changes_nothing(
     method: str, path: str, foreign: dict[str, Any], cy_calls: Web, cy_browser: Web, ada_calls: Web
 ) -> None:
-    before = (await ada_calls.get("/api/chat")).body
+    before = [(await ada_calls.get(path)).json for _, path in sorted(LISTS)]
     for cy in (cy_calls, cy_browser):
         answer = await ask(cy, method, path, foreign)
         assert answer.refused == (404, "not_found")
         assert PRIVATE.encode() not in answer.body
-    assert (await ada_calls.get("/api/chat")).body == before
+    assert [(await ada_calls.get(path)).json for _, path in sorted(LISTS)] == before
 
 
 @pytest.mark.parametrize(("method", "path"), FOR_ONE)
 async def test_a_foreign_id_is_answered_as_an_unknown_one(
     method: str, path: str, foreign: dict[str, Any], cy_calls: Web
 ) -> None:
-    unknown: dict[str, UUID] = {"session_id": uuid4(), "turn_id": uuid4()}
+    unknown = {"session_id": uuid4(), "turn_id": uuid4(), "key_id": 10**9, "workspace": "nowhere"}
     of_foreign, of_unknown = [await ask(cy_calls, method, path, each) for each in (foreign, unknown)]
     assert (of_foreign.status, of_foreign.body) == (of_unknown.status, of_unknown.body)
 
@@ -94,7 +106,8 @@ async def test_no_list_mentions_it(method: str, path: str, foreign: dict[str, An
         answer = await cy_calls.get(path + query)
         assert answer.status == 200
         assert foreign["session_id"].encode() not in answer.body
-        assert answer.json.get("total", answer.json.get("count")) == 0
+        assert PRIVATE.encode() not in answer.body
+        assert answer.json.get("total", answer.json.get("count", 0)) == 0
 
 
 @pytest.mark.parametrize(("method", "path"), CLOSED)

@@ -2,7 +2,6 @@
 
 import logging
 from datetime import timedelta
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -12,17 +11,15 @@ from django.test import Client
 from django.urls import path
 from django.utils import timezone
 
-from agents_app import tasks
 from agents_app.turns.opening import Opening, open_turn
 from parachute_site.logs import IsNews
 from parachute_site.urls import urlpatterns as ours
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import SignInLink, Workspace
 from sessions_app.access.services import make_sign_in_link
+from tests.pages.browsing import PASSWORD, is_in, send
 
 pytestmark = pytest.mark.django_db
-
-PASSWORD = {"username": "ada", "password": "ada has a password"}
 
 
 def breaks(request: object) -> HttpResponse:
@@ -30,34 +27,6 @@ def breaks(request: object) -> HttpResponse:
 
 
 urlpatterns = [*ours, path("breaks", breaks), path("api/breaks", breaks)]
-
-
-@pytest.fixture(autouse=True)
-def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks.run_session, "apply_async", lambda args, queue: None)
-
-
-@pytest.fixture
-def browser(workspace: Workspace) -> Client:
-    return Client(enforce_csrf_checks=True)
-
-
-@pytest.fixture
-def as_ada_in(ada: User, workspace: Workspace) -> Client:
-    client = Client()
-    client.force_login(ada)
-    return client
-
-
-def send(browser: Client, where: str, form: dict[str, str] | None = None) -> Any:
-    """Fills in the form of a page, as a browser does: with the token that the page has."""
-    browser.get(where)
-    token = browser.cookies["csrftoken"].value
-    return browser.post(where, {**(form or {}), "csrfmiddlewaretoken": token})
-
-
-def is_in(browser: Client) -> bool:
-    return bool(browser.get("/").status_code == 200)
 
 
 def test_a_name_and_its_password_sign_in(browser: Client) -> None:
@@ -136,6 +105,14 @@ def test_nobody_is_sent_elsewhere_after_signing_in(wanted: str, browser: Client)
     assert send(browser, "/signin", {**PASSWORD, "next": wanted})["Location"] == "/"
 
 
+def test_who_is_in_already_finds_the_way_on(as_ada_in: Client) -> None:
+    """A tab whose login was renewed in another one is sent here."""
+    page = as_ada_in.get("/signin?next=/settings").content.decode()
+    assert "You are signed in as ada" in page
+    assert 'href="/settings"' in page
+    assert "evil" not in as_ada_in.get("/signin?next=//evil.example/").content.decode()
+
+
 # By a link
 
 
@@ -212,7 +189,7 @@ def test_signing_out_ends_the_login(as_ada_in: Client) -> None:
     assert not is_in(as_ada_in)
 
 
-@pytest.mark.parametrize("page", ["/", f"/chat/{uuid4()}"])
+@pytest.mark.parametrize("page", ["/", "/settings", f"/chat/{uuid4()}"])
 def test_a_page_is_for_who_is_in(page: str, browser: Client) -> None:
     answer = browser.get(page)
     assert (answer.status_code, answer["Location"]) == (302, f"/signin?next={page}")
@@ -250,7 +227,17 @@ def test_what_breaks_is_500_in_our_look_and_says_no_secret(as_ada_in: Client) ->
 
 @pytest.mark.parametrize(
     "page",
-    ["/", "/signin", "/signin/wrong", "/nowhere", "/admin/", "/api/docs", "/api/nothing", "/static/page.css"],
+    [
+        "/",
+        "/settings",
+        "/signin",
+        "/signin/wrong",
+        "/nowhere",
+        "/admin/",
+        "/api/docs",
+        "/api/nothing",
+        "/static/page.css",
+    ],
 )
 def test_every_page_has_our_policy(page: str, as_ada_in: Client) -> None:
     answer = as_ada_in.get(page)
@@ -261,7 +248,7 @@ def test_every_page_has_our_policy(page: str, as_ada_in: Client) -> None:
     assert answer["X-Content-Type-Options"] == "nosniff"
 
 
-@pytest.mark.parametrize("page", ["/", "/signin", "/nowhere"])
+@pytest.mark.parametrize("page", ["/", "/settings", "/signin", "/nowhere"])
 def test_no_page_has_anything_inline_or_from_elsewhere(page: str, as_ada_in: Client) -> None:
     html = as_ada_in.get(page).content.decode()
     assert not any(
@@ -270,7 +257,7 @@ def test_no_page_has_anything_inline_or_from_elsewhere(page: str, as_ada_in: Cli
     assert html.count("<script") == html.count('<script type="module" src="/static/')
 
 
-@pytest.mark.parametrize("page", ["/", "/signin"])
+@pytest.mark.parametrize("page", ["/", "/settings", "/signin"])
 def test_a_page_is_kept_by_nobody(page: str, as_ada_in: Client) -> None:
     assert "no-store" in as_ada_in.get(page)["Cache-Control"]
 

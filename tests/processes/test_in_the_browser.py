@@ -97,3 +97,27 @@ def test_without_a_key_the_demo_answers_and_says_so(start_up: StartUp, page: Pag
     page.keyboard.press("Enter")
     expect(page.get_by_role("log")).to_contain_text("A note about pears.")
     expect(page.get_by_role("log")).to_contain_text("the demo model")
+
+
+def test_a_password_and_a_key_are_made_on_the_settings_page(start_up: StartUp, page: Page) -> None:
+    with ScriptedModel() as model:
+        up = start_up({"ANTHROPIC_BASE_URL": model.url})
+        signed_in(page, up)
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page.get_by_role("link", name="Settings").click()
+        page.get_by_label("New password", exact=True).fill("quinces in October")
+        page.get_by_label("New password confirmation").fill("quinces in October")
+        page.get_by_role("button", name="Set password").click()
+        expect(page.get_by_role("status")).to_contain_text("Your password is set")
+        page.get_by_text("Make a key", exact=True).click()
+        page.get_by_label("What it is for").fill("laptop")
+        page.get_by_role("button", name="Make the key").click()
+        page.get_by_role("button", name="Copy").click()
+        expect(page.get_by_role("button", name="Copied")).to_be_visible()
+        key = page.evaluate("navigator.clipboard.readText()")
+        assert page.request.get(f"{up.address}/api/chat", headers={"x-api-key": key}).ok
+        page.get_by_role("button", name="Sign out").click()
+        page.get_by_label("Name").fill("admin")
+        page.get_by_label("Password").fill("quinces in October")
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("button", name="Send")).to_be_enabled()

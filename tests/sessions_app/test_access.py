@@ -11,13 +11,13 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
-from sessions_app.access import services
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import ApiKey, Membership, Role, Scope, SignInLink, Workspace
 from sessions_app.access.services import (
     caller_of_key,
     caller_of_user,
     link_is_good,
+    links,
     make_key,
     make_sign_in_link,
     use_sign_in_link,
@@ -286,7 +286,7 @@ def test_another_token_is_no_link(ada: User) -> None:
 def test_of_two_presses_at_once_one_wins(ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both have seen that the link is good before either takes it."""
     both_looked = Barrier(2)
-    look = services._good_link
+    look = links._good_link
 
     def look_and_wait(token: str) -> SignInLink | None:
         link = look(token)
@@ -294,7 +294,7 @@ def test_of_two_presses_at_once_one_wins(ada: User, monkeypatch: pytest.MonkeyPa
         both_looked.wait(10)
         return link
 
-    monkeypatch.setattr(services, "_good_link", look_and_wait)
+    monkeypatch.setattr(links, "_good_link", look_and_wait)
 
     def press(token: str) -> User | None:
         try:

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
+from django.contrib.auth.models import User
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from sessions_app.access.models import Role, Scope, Workspace
+from sessions_app.access.services import Wanted
+
+FOR_EVER = "0"
+LASTS = [
+    ("7", _("7 days")),
+    ("30", _("30 days")),
+    ("90", _("90 days")),
+    ("365", _("a year")),
+    (FOR_EVER, _("until it is revoked")),
+]
+SCOPES = [
+    (Scope.READ, _("Read: see sessions and what was said in them")),
+    (Scope.CHAT, _("Chat: speak to agents and decide what they may do")),
+    (Scope.ADMIN, _("Admin: change keys, members and the rest of the console")),
+]
+
+
+class KeyForm(forms.Form):
+    name = forms.CharField(label=_("What it is for"), max_length=100)
+    scopes = forms.TypedMultipleChoiceField(
+        label=_("What it may do"),
+        choices=SCOPES,
+        coerce=Scope,
+        initial=[Scope.READ, Scope.CHAT],
+        widget=forms.CheckboxSelectMultiple,
+    )
+    workspaces = forms.MultipleChoiceField(
+        label=_("Where"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("None chosen: in all of yours, also in those that come later."),
+    )
+    lasts = forms.ChoiceField(label=_("How long it is good"), choices=LASTS, initial="90")
+
+    def __init__(self, *args: Any, workspaces: list[Workspace], **kwargs: Any) -> None:
+        super().__init__(*args, **{"label_suffix": "", "auto_id": "key_%s", **kwargs})
+        choices = [(workspace.slug, workspace.name) for workspace in workspaces]
+        self.fields["workspaces"].choices = choices  # type: ignore[attr-defined]
+
+    def wanted(self) -> Wanted:
+        given = self.cleaned_data
+        days = int(given["lasts"])
+        return Wanted(
+            name=given["name"],
+            scopes=tuple(given["scopes"]),
+            workspaces=tuple(given["workspaces"]) or None,
+            expires_at=timezone.now() + timedelta(days=days) if days else None,
+        )
+
+
+class RoleForm(forms.Form):
+    role = forms.TypedChoiceField(choices=Role.choices, coerce=Role)
+
+
+class MemberForm(RoleForm):
+    user = forms.CharField(max_length=150)
+
+
+def password_form(user: User, data: Any = None) -> SetPasswordForm[User]:
+    """With the current password, where there is one."""
+    kind = PasswordChangeForm if user.has_usable_password() else SetPasswordForm
+    form = kind(user, data, label_suffix="")
+    for field in form.fields.values():
+        field.widget.attrs.pop("autofocus", None)  # a page of many forms begins at its top
+    return form

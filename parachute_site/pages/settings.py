@@ -1,0 +1,156 @@
+"""What a person sets for themselves and for the workspaces that they own."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from parachute_site.pages.forms import KeyForm, MemberForm, RoleForm, password_form
+from parachute_site.pages.limits import take_tries, too_many
+from sessions_app.access import reading
+from sessions_app.access.caller import Caller
+from sessions_app.access.models import Role
+from sessions_app.access.services import (
+    Limit,
+    add_member,
+    caller_of_user,
+    change_role,
+    create_key,
+    remove_member,
+    revoke_key,
+    set_password,
+)
+from sessions_app.errors import NotFound, ParachuteError, RateLimited
+
+
+@never_cache
+@login_required
+@require_safe
+def show(request: HttpRequest) -> HttpResponse:
+    return _page(request)
+
+
+@never_cache
+@login_required
+@require_POST
+def password(request: HttpRequest) -> HttpResponse:
+    """Other logins end, and this one goes on. Guesses at the current password run out, as at the door."""
+    user = _user(request)
+    try:
+        tries = take_tries(request, Limit.PASSWORD, str(user.pk))
+    except RateLimited as error:
+        return too_many(request, "settings.html", error, _context(request))
+    form = password_form(user, request.POST)
+    is_good = form.is_valid()
+    if "old_password" not in form.errors:
+        tries.were_right()
+    if not is_good:
+        return _page(request, status=422, password_form=form)
+
+    def change() -> None:
+        set_password(user, form.cleaned_data["new_password1"])
+        update_session_auth_hash(request, user)
+
+    return _done(request, change, _("Your password is set. You were signed out everywhere else."))
+
+
+@never_cache
+@login_required
+@require_POST
+def make_key(request: HttpRequest) -> HttpResponse:
+    """Answers with the page itself and redirects nowhere: the key would have to be kept on the way."""
+    caller = _caller(request)
+    form = KeyForm(request.POST, workspaces=reading.workspaces(caller))
+    if not form.is_valid():
+        return _page(request, status=422, key_form=form)
+    try:
+        key, token = create_key(caller, form.wanted())
+    except ParachuteError as error:
+        return _page(request, status=error.status, key_form=form, error=error.message)
+    return _page(request, status=201, made=key, token=token)
+
+
+@never_cache
+@login_required
+@require_POST
+def revoke(request: HttpRequest, key_id: int) -> HttpResponse:
+    return _done(request, lambda: revoke_key(_caller(request), key_id), _("The key is revoked."))
+
+
+@never_cache
+@login_required
+@require_POST
+def add(request: HttpRequest, slug: str) -> HttpResponse:
+    form = MemberForm(request.POST)
+    if not form.is_valid():
+        return _page(request, status=422, error=_("Give the name of a person here, and choose a role."))
+    name, role = form.cleaned_data["user"], form.cleaned_data["role"]
+    said = _("%(name)s is a member now.") % {"name": name}
+    return _done(request, lambda: add_member(_caller(request), slug, name, role), said)
+
+
+@never_cache
+@login_required
+@require_POST
+def change(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
+    form = RoleForm(request.POST)
+    if not form.is_valid():
+        return _page(request, status=422, error=_("Choose one of the roles in the list."))
+    role = form.cleaned_data["role"]
+    return _done(
+        request, lambda: change_role(_caller(request), slug, user_id, role), _("The role is changed.")
+    )
+
+
+@never_cache
+@login_required
+@require_POST
+def remove(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
+    said = _("They are no member any more.")
+    return _done(request, lambda: remove_member(_caller(request), slug, user_id), said)
+
+
+def _done(request: HttpRequest, act: Callable[[], object], said: str) -> HttpResponse:
+    """Does it and says so on the page; or says there why it was not done."""
+    try:
+        act()
+    except NotFound as error:
+        raise Http404 from error
+    except ParachuteError as error:
+        return _page(request, status=error.status, error=error.message)
+    messages.success(request, said)
+    return redirect("settings")
+
+
+def _page(request: HttpRequest, *, status: int = 200, **more: Any) -> HttpResponse:
+    return render(request, "settings.html", {**_context(request), **more}, status=status)
+
+
+def _context(request: HttpRequest) -> dict[str, Any]:
+    user, caller = _user(request), _caller(request)
+    return {
+        "password_form": password_form(user),
+        "key_form": KeyForm(workspaces=reading.workspaces(caller)),
+        "keys": reading.keys(caller),
+        "owned": reading.members(caller),
+        "roles": Role.choices,
+        "now": timezone.now(),
+    }
+
+
+def _user(request: HttpRequest) -> User:
+    assert isinstance(request.user, User)
+    return request.user
+
+
+def _caller(request: HttpRequest) -> Caller:
+    return caller_of_user(_user(request))

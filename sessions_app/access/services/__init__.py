@@ -1,0 +1,31 @@
+"""The only writers of workspaces, members, keys, passwords and sign-in links."""
+
+from sessions_app.access.services.callers import caller_of_key, caller_of_user
+from sessions_app.access.services.first import first_admin, first_workspace
+from sessions_app.access.services.keys import Wanted, create_key, make_key, revoke_key, revoke_keys
+from sessions_app.access.services.links import link_is_good, make_sign_in_link, use_sign_in_link
+from sessions_app.access.services.members import add_member, change_role, remove_member
+from sessions_app.access.services.passwords import set_password
+from sessions_app.access.services.tries import Limit, give_back, take_try
+
+__all__ = [
+    "Limit",
+    "Wanted",
+    "add_member",
+    "caller_of_key",
+    "caller_of_user",
+    "change_role",
+    "create_key",
+    "first_admin",
+    "first_workspace",
+    "give_back",
+    "link_is_good",
+    "make_key",
+    "make_sign_in_link",
+    "remove_member",
+    "revoke_key",
+    "revoke_keys",
+    "set_password",
+    "take_try",
+    "use_sign_in_link",
+]

@@ -1,0 +1,35 @@
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from sessions_app.access.caller import Caller
+from sessions_app.access.models import ApiKey, digest
+
+LAST_USE_IS_KEPT_TO = timedelta(minutes=1)  # a busy key does not write a row for each call
+
+
+def caller_of_key(token: str) -> Caller | None:
+    key = ApiKey.objects.usable().select_related("user").filter(digest=digest(token)).first()
+    if key is None:
+        return None
+    _note_use(key)
+    named = frozenset(key.workspaces.values_list("pk", flat=True)) if key.is_limited else None
+    return Caller(
+        user_id=key.user_id,
+        name=f"key:{key.pk}",
+        is_operator=key.user.is_staff,
+        scopes=frozenset(key.scopes),
+        workspace_ids=named,
+        key_id=key.pk,
+    )
+
+
+def caller_of_user(user: User) -> Caller:
+    return Caller(user_id=user.pk, name=f"user:{user.pk}", is_operator=user.is_staff)
+
+
+def _note_use(key: ApiKey) -> None:
+    now = timezone.now()
+    if key.last_used_at is None or key.last_used_at < now - LAST_USE_IS_KEPT_TO:
+        ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)

@@ -1,0 +1,38 @@
+"""What is there before anybody comes: a workspace, and an operator who owns it."""
+
+from pathlib import Path
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from sessions_app.access.models import Membership, Role, Workspace
+
+
+@transaction.atomic
+def first_workspace(vault: Path, *, vault_is_chosen: bool) -> Workspace:
+    """The workspace `default`. A vault that the environment names wins over the one it had."""
+    workspace, made = Workspace.objects.get_or_create(
+        slug="default", defaults={"name": "Default", "vault_path": str(vault)}
+    )
+    if not made and vault_is_chosen:
+        Workspace.objects.filter(pk=workspace.pk).exclude(vault_path=str(vault)).update(vault_path=str(vault))
+        workspace.refresh_from_db()
+    return workspace
+
+
+@transaction.atomic
+def first_admin(workspace: Workspace) -> User:
+    """The oldest superuser, made where there is none, and owner of the first workspace."""
+    users = get_user_model().objects
+    admin = users.filter(is_superuser=True, is_active=True).order_by("pk").first()
+    if admin is None:
+        admin = users.create_superuser(username=_free_name("admin"), password=None)
+    Membership.objects.get_or_create(workspace=workspace, user=admin, defaults={"role": Role.OWNER})
+    return admin
+
+
+def _free_name(wanted: str) -> str:
+    users = get_user_model().objects
+    taken = set(users.filter(username__startswith=wanted).values_list("username", flat=True))
+    return next(name for n in range(len(taken) + 1) if (name := f"{wanted}{n or ''}") not in taken)
