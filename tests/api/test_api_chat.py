@@ -249,7 +249,8 @@ class TestInject:
         await asyncio.wait_for(here.reached.wait(), 15)
         while_it_runs = await ada_calls.post(path, {"message": "and pears"})
         here.go_on.set()
-        done = await ada_calls.say("over?", sessionId=said.json["sessionId"])
+        order = {"message": "over?", "sessionId": said.json["sessionId"]}
+        done = (await ada_calls.post("/api/chat", order, JSON)).json
         afterwards = await ada_calls.post(path, {"message": "and plums"})
         assert (while_it_runs.status, afterwards.status) == (202, 202)
         assert while_it_runs.json == {"turnId": said.json["turnId"], "state": "running"}

@@ -86,7 +86,7 @@ def paced(model: ScriptedModel, key: str) -> Stamp:
 async def abort(ours: Ours, model: ScriptedModel) -> Row:
     """From the button to the event, while the model speaks."""
     paced(model, "on and on")
-    took = []
+    took: list[float] = []
     async with ours.web() as web:
         for _ in range(TIMES):
             async with web.post("/api/chat", json={"message": "on and on"}) as answer:

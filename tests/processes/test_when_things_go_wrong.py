@@ -162,7 +162,7 @@ def test_what_is_said_while_a_tool_runs_reaches_the_agent_with_its_answer(
     events = program.finished(accepted)
     assert [event["content"] for event in of_type(events, "user_message")] == ["wait for it", "and this"]
     assert of_type(events, "done")[0]["response"] == "Both are done."
-    said = [message for message in program.session(accepted["sessionId"])["messages"]]
+    said = program.session(accepted["sessionId"])["messages"]
     assert [m["content"][0]["text"] for m in said if "source" in m] == ["wait for it", "and this"]
 
 
