@@ -6,11 +6,11 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
+from agents_app.turns import finish
 from sessions_app import bus
 from sessions_app.access.caller import Caller
 from sessions_app.errors import Forbidden, NotFound
-from sessions_app.log import record
-from sessions_app.models import EventType, Session, Turn, TurnStatus
+from sessions_app.models import Session, Turn, TurnStatus
 
 
 @transaction.atomic
@@ -43,12 +43,7 @@ def _abort_waiting(turn: Turn, caller: Caller) -> bool:
         status=TurnStatus.ABORTED, ended_at=now, abort_requested_at=now, aborted_by=caller.name
     ):
         return False
-    record(
-        turn.session_id,
-        EventType.ABORTED,
-        {"partialResponse": "", "abortedBy": caller.name},
-        turn_id=turn.pk,
-    )
+    finish.tell_aborted(turn)
     return True
 
 

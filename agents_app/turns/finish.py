@@ -67,8 +67,12 @@ def _ends_with_its_turn(session: Session) -> bool:
 
 @transaction.atomic
 def aborted(turn: Turn, hold: Hold) -> None:
-    """What was said so far is in rows, whichever worker wrote them, and is told as the partial response."""
     _end(hold, TurnStatus.ABORTED)
+    tell_aborted(turn)
+
+
+def tell_aborted(turn: Turn) -> None:
+    """What was said so far is in rows, whichever worker wrote them, and is told as the partial response."""
     by = Turn.objects.values_list("aborted_by", flat=True).get(pk=turn.pk)
     said = SessionEvent.objects.filter(turn=turn, type=EventType.TEXT).order_by("seq")
     partial = "\n\n".join(event.payload["content"] for event in said)

@@ -53,10 +53,12 @@ def ring_for_waiting(after: timedelta = RUNG_AGAIN_AFTER) -> int:
     return len(sessions)
 
 
+@transaction.atomic
 def _tell_that_it_waits(session_id: UUID) -> None:
-    """Once: all workers are at work, so the person is told that it waits for one."""
+    """Once: all workers are at work, so the person is told that it waits for one. Its row is locked, so that
+    it is not claimed or stopped before that is written."""
     turns = Turn.objects.filter(status=TurnStatus.QUEUED)
-    first = turns.filter(session=session_id).order_by("opened_seq").first()
+    first = turns.filter(session=session_id).order_by("opened_seq").select_for_update().first()
     if first is None or first.events.filter(type=EventType.TURN_WAITING, payload__reason="workers").exists():
         return
     before = turns.filter(created_at__lte=first.created_at).count()

@@ -100,7 +100,7 @@ class TurnRun:
         recorder = self._recorder = await self._new_recorder()
         unresumable = ""
         while True:
-            prepared = self._prepared = await in_thread(prepare)(self._turn, unresumable)
+            prepared = self._prepared = await in_thread(self._prepare)(unresumable)
             try:
                 return await self._run_through(prepared, recorder)
             except CannotResume as problem:
@@ -108,6 +108,12 @@ class TurnRun:
                     raise
                 log.warning("Session %s could not be resumed: %s", self._turn.session_id, problem.message)
                 unresumable = problem.message
+
+    def _prepare(self, unresumable: str) -> Prepared:
+        """It writes too: a worker that thaws here would say again what the next has said."""
+        if not finish.is_held(self._hold):
+            raise HoldLost(f"turn {self._turn.pk}")
+        return prepare(self._turn, unresumable)
 
     async def _run_through(self, prepared: Prepared, recorder: Recorder) -> Outcome:
         gate = Gate(prepared.setting, is_current=self._is_current, on_denied=recorder.denied)

@@ -17,11 +17,23 @@ settings.register_profile(
 )
 
 
+class Rings(list[UUID]):
+    """The sessions that workers were rung for, and the queue of each ring."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queues: list[str] = []
+
+    def ring(self, args: tuple[str], queue: str) -> None:
+        self.append(UUID(args[0]))
+        self.queues.append(queue)
+
+
 @pytest.fixture
-def rings(monkeypatch: pytest.MonkeyPatch) -> list[UUID]:
-    """The sessions that workers were rung for. No broker stands behind the tests."""
-    rung: list[UUID] = []
-    monkeypatch.setattr(tasks.run_session, "apply_async", lambda args, queue: rung.append(UUID(args[0])))
+def rings(monkeypatch: pytest.MonkeyPatch) -> Rings:
+    """No broker stands behind the tests."""
+    rung = Rings()
+    monkeypatch.setattr(tasks.run_session, "apply_async", rung.ring)
     return rung
 
 

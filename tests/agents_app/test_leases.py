@@ -16,7 +16,8 @@ from agents_app.turns.opening import Opened, Opening, open_turn
 from agents_app.turns.worker import Holder
 from sessions_app.access.caller import Caller
 from sessions_app.log import Hold
-from sessions_app.models import SessionEvent, Turn, TurnStatus
+from sessions_app.models import Session, SessionEvent, Turn, TurnStatus
+from tests.agents_app.conftest import Rings
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
 
@@ -160,6 +161,28 @@ class TestTheRepeatedRing:
         wait(seconds=6)
         assert leases.ring_for_waiting() == 1
         assert rung == [opened.session_id]
+
+    def test_is_told_once_with_its_place_among_all_that_wait(
+        self, as_ada: Caller, opened: Opened, rung: list[UUID]
+    ) -> None:
+        second = open_turn(as_ada, Opening("ho"))
+        wait(seconds=6)
+        Turn.objects.filter(pk=opened.turn_id).update(created_at=timezone.now() - timedelta(seconds=7))
+        assert [leases.ring_for_waiting() for _ in range(2)] == [2, 2]
+        waits = SessionEvent.objects.filter(type="turn_waiting").order_by("payload__position")
+        assert [(row.turn_id, row.payload) for row in waits] == [
+            (opened.turn_id, {"reason": "workers", "position": 1}),
+            (second.turn_id, {"reason": "workers", "position": 2}),
+        ]
+
+    def test_is_for_any_worker_also_where_one_has_the_session_warm(
+        self, opened: Opened, rings: Rings
+    ) -> None:
+        Session.objects.update(warm_on="w")
+        wait(seconds=6)
+        rings.queues.clear()
+        leases.ring_for_waiting()
+        assert rings.queues == ["turns"]
 
     def test_is_one_a_session(self, as_ada: Caller, opened: Opened, rung: list[UUID]) -> None:
         open_turn(as_ada, Opening("ho", session_id=opened.session_id))

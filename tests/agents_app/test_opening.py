@@ -14,12 +14,16 @@ from django.contrib.auth.models import User
 from django.db import connections
 from django.utils import timezone
 
+from agents_app import workers
+from agents_app.models import Worker
 from agents_app.turns.opening import MOST_WAITING, Opened, Opening, open_turn
+from agents_app.turns.ringing import SHARED
 from sessions_app import errors
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Membership, TrustLevel, Workspace
 from sessions_app.access.services import caller_of_user
 from sessions_app.models import Message, Receipt, Session, SessionStatus, Turn, TurnStatus
+from tests.agents_app.conftest import Rings
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db, pytest.mark.usefixtures("rings")]
 
@@ -88,6 +92,55 @@ class TestWhatIsMade:
         opened = open_turn(as_ada, Opening("hi"))
         Session.objects.update(status=SessionStatus.FAILED)
         assert open_turn(as_ada, again(opened)).seq == 4
+
+
+class TestWhereItWaits:
+    def test_behind_so_many_of_its_session(self, as_ada: Caller) -> None:
+        first = open_turn(as_ada, Opening("hi"))
+        behind = [open_turn(as_ada, again(first)) for _ in range(2)]
+        waits = [event.payload for event in session_of(first).events.filter(type="turn_waiting")]
+        assert waits == [{"reason": "queued", "position": place} for place in (1, 2)]
+        assert [opened.seq for opened in behind] == [4, 7]
+
+    def test_nowhere_where_nothing_is_before_it(self, as_ada: Caller) -> None:
+        first = open_turn(as_ada, Opening("hi"))
+        Turn.objects.update(status=TurnStatus.ABORTED, ended_at=timezone.now())
+        open_turn(as_ada, again(first))
+        assert not session_of(first).events.filter(type="turn_waiting").exists()
+
+
+@pytest.mark.django_db(transaction=True)
+class TestWhereItIsRungFor:
+    """The worker that keeps the session's agent warm is rung for alone, as long as it lives."""
+
+    def test_is_the_shared_queue_at_first(self, as_ada: Caller, rings: Rings) -> None:
+        open_turn(as_ada, Opening("hi"))
+        assert rings.queues == [SHARED]
+
+    @pytest.mark.parametrize(
+        ("seen", "queue", "where"),
+        [(0, "turns", "turns.w"), (31, "turns", SHARED), (0, "background", SHARED)],
+    )
+    def test_is_the_queue_of_the_worker_that_has_it_warm(
+        self, as_ada: Caller, rings: Rings, seen: int, queue: str, where: str
+    ) -> None:
+        opened = open_turn(as_ada, Opening("hi"))
+        Session.objects.update(warm_on="w")
+        workers.say_alive("w", uuid4(), queue)
+        Worker.objects.update(seen_at=timezone.now() - timedelta(seconds=seen))
+        rings.queues.clear()
+        open_turn(as_ada, again(opened))
+        assert rings.queues == [where]
+
+    def test_is_the_shared_queue_where_that_worker_has_said_goodbye(
+        self, as_ada: Caller, rings: Rings
+    ) -> None:
+        opened, boot = open_turn(as_ada, Opening("hi")), uuid4()
+        Session.objects.update(warm_on="w")
+        workers.say_alive("w", boot, "turns")
+        workers.say_goodbye("w", boot)
+        open_turn(as_ada, again(opened))
+        assert rings.queues == [SHARED, SHARED]
 
 
 class TestWhatIsRefused:

@@ -62,6 +62,17 @@ async def test_the_turn_is_done_and_nobodys_and_the_session_runs(engine: Engine)
     assert (session.status, session.message_count) == (SessionStatus.RUNNING, 2)
 
 
+@pytest.mark.parametrize("rests", [True, False])
+async def test_where_its_agent_rests_is_known(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, rests: bool
+) -> None:
+    monkeypatch.setattr(type(engine.runtime), "rests", lambda *_: rests)
+    opened = await engine.say("hi")
+    await Session.objects.aupdate(warm_on="elsewhere")
+    await engine.run(opened, Holder("w"))
+    assert (await Session.objects.aget()).warm_on == ("w" if rests else "")
+
+
 async def test_the_id_of_the_message_is_the_one_in_the_transcript(engine: Engine) -> None:
     opened = await engine.say("hi")
     await engine.run(opened)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -155,6 +156,81 @@ async def test_a_database_that_is_away_for_a_look_stops_nothing(
     async with engine.paused(opened, at):
         await engine.abort(opened)
     assert types(await events(opened))[-1] == "aborted"
+
+
+class TestTheDeadline:
+    """An hour, since its work began for the first time."""
+
+    @pytest.fixture(autouse=True)
+    def looks(self, monkeypatch: pytest.MonkeyPatch) -> list[running.Look]:
+        """What the watcher saw."""
+        seen: list[running.Look] = []
+        look = running.TurnRun._look
+
+        def noted(run: running.TurnRun) -> running.Look:
+            seen.append(look(run))
+            return seen[-1]
+
+        monkeypatch.setattr(running.TurnRun, "_look", noted)
+        monkeypatch.setattr(running, "LOOKS_EVERY", 0.01)
+        monkeypatch.setattr(running, "INTERRUPT_GRACE", 0.01)
+        return seen
+
+    @pytest.mark.parametrize("deaf", [False, True])
+    async def test_ends_the_turn_with_what_it_had_said(self, engine: Engine, deaf: bool) -> None:
+        at = pause(deaf=deaf)
+        engine.runtime.scripts["hi"] = [Say("Once."), Begin("There was"), at]
+        opened = await engine.say("hi")
+        async with engine.paused(opened, at):
+            await began(ago=running.DEADLINE)
+        written = await events(opened)
+        assert [e.payload["content"] for e in written if e.type == "text"] == ["Once.", "There was"]
+        assert (last_words(written)["code"], written[-1].type) == ("deadline_exceeded", "typed_error")
+        assert (await turn_of(opened)).error_code == "deadline_exceeded"
+
+    @pytest.mark.parametrize(
+        ("kind", "ago"),
+        [(Kind.WORKER, timedelta(minutes=59)), (Kind.ORCHESTRATOR, timedelta(days=6))],
+    )
+    async def test_is_not_over_before_and_is_none_for_an_orchestrator(
+        self, engine: Engine, looks: list[running.Look], kind: Kind, ago: timedelta
+    ) -> None:
+        at = pause()
+        engine.runtime.scripts["hi"] = [at]
+        opened = await engine.say("hi")
+        await Session.objects.aupdate(kind=kind)
+        async with engine.paused(opened, at):
+            await began(ago=ago)
+            looks.clear()
+            while len(looks) < 2:
+                await next_moment()
+            at.go_on.set()
+        assert types(await events(opened))[-1] == "done"
+
+    async def test_does_not_begin_anew_with_another_worker(self, engine: Engine) -> None:
+        at = pause()
+        engine.runtime.scripts["hi"] = [at]
+        opened = await engine.say("hi")
+        async with engine.paused(opened, at) as working:
+            working.cancel()
+        await began(ago=running.DEADLINE)
+        engine.runtime.scripts["interrupted"] = [pause()]
+        await engine.run(opened)
+        assert last_words(await events(opened))["code"] == "deadline_exceeded"
+
+    async def test_leaves_what_was_stopped_stopped(self, engine: Engine) -> None:
+        at = pause(deaf=True)
+        engine.runtime.scripts["hi"] = [at]
+        opened = await engine.say("hi")
+        async with engine.paused(opened, at):
+            stopped = timezone.now()
+            late = stopped - running.DEADLINE
+            await Turn.objects.aupdate(started_at=late, abort_requested_at=stopped)
+        assert types(await events(opened))[-1] == "aborted"
+
+
+async def began(*, ago: timedelta) -> None:
+    await Turn.objects.aupdate(started_at=timezone.now() - ago)
 
 
 async def test_what_fails_for_one_session_leaves_the_worker_free_for_the_next(

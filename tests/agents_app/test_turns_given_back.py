@@ -14,10 +14,12 @@ from agents_app.turns.claim import claim
 from agents_app.turns.opening import Opened
 from agents_app.turns.prepare import prepare
 from agents_app.turns.starting import INTERRUPTED
+from agents_app.turns.steering import inject
 from agents_app.turns.worker import Holder
 from sessions_app import transcripts
 from sessions_app.models import Kind, Message, Session, SessionEvent, Turn, TurnStatus
 from sessions_app.threads import in_thread
+from tests.agents_app.conftest import Rings
 from tests.agents_app.engine import (
     Engine,
     events,
@@ -92,6 +94,27 @@ class TestAWorkerThatStops:
         await engine.run(opened, Holder("next"))
         assert [request.resume for request in engine.runtime.requests] == [False, True]
         assert last_words(await events(opened))["response"] == "There was a pear tree."
+
+
+class TestAWorkerThatDrains:
+    async def test_ends_the_turn_that_runs_and_leaves_the_next_to_others(
+        self, engine: Engine, rings: Rings
+    ) -> None:
+        at, holder = pause(), Holder("w")
+        engine.runtime.scripts["one"] = [at]
+        first = await engine.say("one")
+        second = await engine.say("two", session_id=first.session_id)
+        async with engine.paused(first, at, holder):
+            holder.is_draining = True
+            rings.clear()
+            at.go_on.set()
+        assert [(await turn_of(each)).status for each in (first, second)] == ["done", "queued"]
+        assert rings == [first.session_id]
+
+    async def test_claims_nothing(self, engine: Engine) -> None:
+        opened = await engine.say("hi")
+        await engine.run(opened, Holder("w", is_draining=True))
+        assert (await turn_of(opened)).attempt == 0
 
 
 class TestAfterALoss:
@@ -215,6 +238,26 @@ class TestAFrozenWorker:
         assert (await turn_of(opened)).attempt == 2
         assert [request.text for request in engine.runtime.requests] == ["pears", INTERRUPTED]
         assert last_words(await events(opened))["response"] == "ok"
+
+    async def test_before_it_prepared_changes_nothing_of_what_the_other_was_told(
+        self, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        at = pause()
+        engine.runtime.scripts["look"] = [Use("Read", {"file_path": "Welcome.md"}, at=at)]
+        opened = await engine.say("look")
+        frozen = await in_thread(claim)(opened.session_id, Holder("frozen"))
+        assert frozen
+        await expire()
+        await in_thread(leases.sweep)()
+        async with engine.paused(opened, at):
+            await in_thread(inject)(engine.caller, opened.session_id, "and pears?")
+            while await Message.objects.filter(waits=True).aexists():
+                await asyncio.sleep(0)
+            await running.TurnRun(*frozen, Holder("frozen"), engine.runtime).go()
+            assert not await Message.objects.filter(waits=True).aexists()
+            at.go_on.set()
+        assert len(engine.runtime.requests) == 1
+        assert last_words(await events(opened))["messageCount"] == 3
 
 
 async def test_a_sweep_in_mid_turn_takes_nothing_from_a_worker_that_renews(engine: Engine) -> None:
