@@ -1,7 +1,7 @@
 from uuid import UUID
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from agents_app import tasks
 from agents_app.runtimes.scripted import ScriptedRuntime
@@ -13,6 +13,7 @@ settings.register_profile(
     max_examples=2_000,
     stateful_step_count=80,
     deadline=None,
+    phases=[Phase.generate, Phase.shrink],
     suppress_health_check=list(HealthCheck),
 )
 
