@@ -21,7 +21,7 @@ class RunRequest:
     turn_id: UUID
     message_id: UUID
     text: str
-    resume: bool  # else it starts anew, whatever an attempt before it has left
+    resume: bool  # else it starts anew: no transcript lies there
     model: str
     system_prompt: str  # empty: the preset
     append: str

@@ -92,9 +92,11 @@ def _restored(session: Session, vault: Path, directory: Path, unresumable: str) 
 def _anew(turn: Turn, message: Message, unresumable: str) -> Start:
     text = _with_note(turn, _with_context(message))
     if not turn.session.message_count:
+        transcripts.set_aside(turn.session_id)
         return Start("new", message, text)
     forgets = turn.recovery == Recovery.FRESH_START
     retold = Retold() if forgets else retell(turn.session)
+    transcripts.set_aside(turn.session_id)
     lost: Row = (
         EventType.SESSION_UNAVAILABLE,
         {

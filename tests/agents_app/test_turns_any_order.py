@@ -51,10 +51,8 @@ from agents_app.runtimes.scripted import (
     Use,
 )
 from agents_app.turns import idling, leases, ringing, steering
-from agents_app.turns import run as running
 from agents_app.turns.abort import abort
 from agents_app.turns.opening import Opening, open_turn
-from agents_app.turns.prepare import Prepared, prepare
 from agents_app.turns.run import DEADLINE, run_session
 from agents_app.turns.worker import Holder
 from permissions_app.gate import Gate
@@ -279,15 +277,6 @@ def what_runs_is_the_first_that_is_open(turns: list[TurnRow]) -> None:
     assert not active or active[0].session_status == SessionStatus.RUNNING
 
 
-def prepared_with_room(turn: Turn, unresumable: str) -> Prepared:
-    """A new start sets aside what an attempt before it has left. The real runtime does so as it opens, a
-    moment later: a worker that froze in that very moment may set aside what the next one writes. Not here."""
-    prepared = prepare(turn, unresumable)
-    if not prepared.request.resume:
-        transcripts.set_aside(turn.session_id)
-    return prepared
-
-
 def was_read(turn_id: UUID) -> None:
     """A turn is done when its agent has read all that was said in it."""
     turn = Turn.objects.get(pk=turn_id)
@@ -322,7 +311,6 @@ class Turns(RuleBasedStateMachine):
         self.patch.setattr(bus, "_loop", self.loop)
         self.patch.setattr(bus, "_in_order", asyncio.Lock())
         self.patch.setattr(tasks.run_session, "apply_async", self._rung)
-        self.patch.setattr(running, "prepare", prepared_with_room)
 
     def _rung(self, args: tuple[str], queue: str) -> None:
         self.queues[queue].append(UUID(args[0]))

@@ -107,7 +107,10 @@ class Stage:
             "config": self.config,
             "sandbox": self.sandbox,
         }
-        self.requests.append(RunRequest(**(given | more)))
+        request = RunRequest(**(given | more))
+        if not request.resume:
+            transcripts.set_aside(self.session_id)
+        self.requests.append(request)
         return self.requests[-1]
 
     async def play(self, text: str, meanwhile: Meanwhile | None = None, **more: Any) -> list[RuntimeEvent]:

@@ -28,7 +28,6 @@ from permissions_app.gate import Gate
 from permissions_app.rules.decision import Decision, Verdict
 from permissions_app.rules.deny_list import cli_deny_rules
 from permissions_app.rules.ladder import ToolCall
-from sessions_app import transcripts
 
 log = logging.getLogger(__name__)
 logging.getLogger("claude_agent_sdk").setLevel(logging.CRITICAL)  # it raises what it logs, or we killed it
@@ -78,7 +77,7 @@ class ClaudeRuntime:
         deny = await asyncio.to_thread(cli_deny_rules, gate.setting)
         if warm := await self._warm.take(request, Fingerprint.of(request, deny)):
             return warm, True
-        _make_place(request)
+        request.config.mkdir(mode=0o700, parents=True, exist_ok=True)
         process = ClaudeProcess(request, deny, self._door, self._papers)
         try:
             async with self._starts.slot(waits):
@@ -181,13 +180,6 @@ def _told_back(message: Message) -> str:
     """The id of what a person said, told back when the CLI reads it: at the beginning of an answer, or with
     what a tool answered. Two that wait may be read together, so answers say nothing about how many were."""
     return str(message.uuid) if isinstance(message, UserMessage) else ""
-
-
-def _make_place(request: RunRequest) -> None:
-    """The session's own folder."""
-    request.config.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not request.resume:
-        transcripts.set_aside(request.session_id)
 
 
 def _own_folder(worker: str) -> Path:
