@@ -15,6 +15,7 @@ from django.urls import path, re_path  # noqa: E402
 from agents_app.consumers import ChatSocket  # noqa: E402
 from parachute_site.callers import CallerMiddleware  # noqa: E402
 from parachute_site.json_errors import answer  # noqa: E402
+from parachute_site.pages.socket import PageSocket  # noqa: E402
 from sessions_app.consumers import EventStream  # noqa: E402
 from sessions_app.flow import patient  # noqa: E402
 
@@ -58,6 +59,7 @@ async def no_route(scope: Any, receive: Any, send: Any) -> None:
 # Django types its routes as views; what Channels routes to are ASGI applications.
 _events: Any = CallerMiddleware(EventStream.as_asgi())
 _socket: Any = CallerMiddleware(ChatSocket.as_asgi())
+_page: Any = CallerMiddleware(PageSocket.as_asgi())
 _rest: Any = http
 _nowhere: Any = no_route
 
@@ -65,7 +67,12 @@ application = ProtocolTypeRouter(
     {
         "http": URLRouter([path("api/chat/<uuid:session_id>/events", _events), re_path("", _rest)]),
         "websocket": URLRouter(
-            [path("ws", _socket), path("ws/chat/<uuid:session_id>", _socket), re_path("", _nowhere)]
+            [
+                path("ws", _socket),
+                path("ws/chat/<uuid:session_id>", _socket),
+                path("ws/page", _page),
+                re_path("", _nowhere),
+            ]
         ),
     }
 )

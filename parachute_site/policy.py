@@ -10,6 +10,10 @@ POLICY = (
 )
 
 
+# Of pages that put markup of the server into their own: only one named place may do that.
+POLICY_OF_CHATS = f"{POLICY}; require-trusted-types-for 'script'; trusted-types server"
+
+
 class ContentSecurityPolicy(WithoutHop):
     """On every answer, whoever gave it: it stands outermost."""
 

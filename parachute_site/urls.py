@@ -11,6 +11,8 @@ admin.site.site_title = admin.site.site_header = "Parachute"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", views.chats, name="chats"),
     path("chat/<uuid:session_id>", views.chat, name="chat"),
+    path("chat/<uuid:session_id>/earlier", views.earlier, name="earlier"),
+    path("rail", views.rail, name="rail"),
     path("signin", signing_in.sign_in, name="signin"),
     path("signin/<str:token>", signing_in.sign_in_by_link, name="signin-link"),
     path("signout", signing_in.sign_out, name="signout"),

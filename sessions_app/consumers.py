@@ -206,11 +206,15 @@ class FollowSocket(Streaming):
         if known := self._following.pop(session_id, None):
             known.cancel()
 
+    async def pass_on(self, session_id: UUID, after: int) -> None:
+        """What a follower is sent; a subclass may say it in another way."""
+        async with aclosing(follow(session_id, after)) as frames:
+            async for frame in frames:
+                await self.say(frame or {"type": "keep_alive", "sessionId": str(session_id)})
+
     async def _pass_on(self, session_id: UUID, after: int) -> None:
         try:
-            async with aclosing(follow(session_id, after)) as frames:
-                async for frame in frames:
-                    await self.say(frame or {"type": "keep_alive", "sessionId": str(session_id)})
+            await self.pass_on(session_id, after)
         except Exception:
             log.exception("Following %s broke off", session_id)
             await self._close(1011)

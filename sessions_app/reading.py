@@ -88,9 +88,7 @@ def whole(caller: Caller, session_id: UUID) -> dict[str, Any]:
     session = sessions.filter(pk=session_id).first()
     if session is None:
         raise NotFound()
-    pending = list(
-        Turn.objects.open().filter(session=session).order_by("opened_seq").prefetch_related("messages")
-    )
+    pending = open_turns(session)
     return {
         "session": session,
         "messages": history.messages(session),
@@ -107,6 +105,12 @@ def whole(caller: Caller, session_id: UUID) -> dict[str, Any]:
             .order_by("created_at")
         ),
     }
+
+
+def open_turns(session: Session) -> list[Turn]:
+    """In the order in which they run."""
+    turns = Turn.objects.open().filter(session=session).order_by("opened_seq")
+    return list(turns.prefetch_related("messages"))
 
 
 def _first_said(turn: Turn) -> str:

@@ -4,17 +4,32 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.shortcuts import render
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
+from parachute_site.pages.telling import Telling, TurnTold
+from parachute_site.policy import POLICY_OF_CHATS
 from sessions_app import reading
+from sessions_app.access.caller import MAY_WRITE, Caller
+from sessions_app.access.models import TrustLevel, Workspace
 from sessions_app.access.services import caller_of_user
 from sessions_app.errors import NotFound
+from sessions_app.models import Session
+from sessions_app.past import Past, past
+from sessions_app.storable import storable
 
-LISTED = 100
+LISTED = 50
+LONGEST_SEARCH = 200
+TOLD_AT_ONCE = 20  # turns; older ones come when somebody looks for them
+TRUST = {
+    TrustLevel.FULL: _("Whole computer"),
+    TrustLevel.VAULT: _("This folder"),
+    TrustLevel.SANDBOXED: _("Read-only box"),
+}
 
 
 @never_cache
@@ -22,7 +37,7 @@ LISTED = 100
 @ensure_csrf_cookie
 @require_safe
 def chats(request: HttpRequest) -> HttpResponse:
-    return render(request, "chat.html", _page(request))
+    return _rendered(request, _page(request))
 
 
 @never_cache
@@ -30,19 +45,97 @@ def chats(request: HttpRequest) -> HttpResponse:
 @ensure_csrf_cookie
 @require_safe
 def chat(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    assert isinstance(request.user, User)
-    try:
-        session = reading.visible(caller_of_user(request.user), session_id)
-    except NotFound as error:
-        raise Http404 from error
-    return render(request, "chat.html", {**_page(request), "session": session})
+    session = _visible(request, session_id)
+    open_turns = reading.open_turns(session)
+    follow_after = open_turns[0].opened_seq - 2 if open_turns else session.last_seq
+    found = past(session, limit=TOLD_AT_ONCE, from_seq=follow_after)
+    told = _told(session, found)
+    opened = [TurnTold(str(turn.pk), turn.opened_seq, status=turn.status) for turn in open_turns]
+    more = {
+        "session": session,
+        "turns": sorted([*told, *opened], key=lambda turn: turn.opened_seq),
+        "before": found.before,
+        "follow_after": follow_after,
+    }
+    return _rendered(request, {**_page(request, session), **more})
+
+
+@never_cache
+@login_required
+@require_safe
+def earlier(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """The turns before those that the page has, as markup to put above them."""
+    session = _visible(request, session_id)
+    before = request.GET.get("before", "")
+    if not before.isascii() or not before.isdigit() or len(before) > 9:
+        return HttpResponseBadRequest("Say before which row.")
+    found = past(session, limit=TOLD_AT_ONCE, before=int(before))
+    return render(request, "turns.html", {"turns": _told(session, found), "before": found.before})
+
+
+@never_cache
+@login_required
+@require_safe
+def rail(request: HttpRequest) -> HttpResponse:
+    """The list of chats, as markup: those whose title or summary has these words."""
+    search = request.GET.get("search", "")[:LONGEST_SEARCH]
+    wanted = reading.Wanted(exact={}, search=storable(search), limit=LISTED)
+    sessions = reading.page(_caller(request), wanted).sessions
+    return render(request, "rail.html", {"sessions": sessions, "search": search})
 
 
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
     return render(request, "403_csrf.html", status=403)
 
 
-def _page(request: HttpRequest) -> dict[str, Any]:
+def _rendered(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    response = render(request, "chat.html", context)
+    response.headers["Content-Security-Policy"] = POLICY_OF_CHATS
+    return response
+
+
+def _told(session: Session, found: Past) -> list[TurnTold]:
+    telling = Telling(session.vault_root)
+    for turn_id, opened_seq in found.turns:
+        telling.turn(str(turn_id)).opened_seq = opened_seq
+    for event in found.events:
+        telling.take(event)
+    return [*telling.turns.values()]
+
+
+def _visible(request: HttpRequest, session_id: UUID) -> Session:
+    try:
+        return reading.visible(_caller(request), session_id)
+    except NotFound as error:
+        raise Http404 from error
+
+
+def _page(request: HttpRequest, session: Session | None = None) -> dict[str, Any]:
+    caller = _caller(request)
+    writable = list(Workspace.objects.filter(caller.within("", MAY_WRITE)).distinct())
+    workspace = session.workspace if session else next(iter(writable), None)
+    return {
+        "sessions": reading.page(caller, reading.Wanted(exact={}, limit=LISTED)).sessions,
+        "is_demo": settings.PARACHUTE_MODEL.is_demo,
+        "models": settings.PARACHUTE_MODELS,
+        "trust_levels": _trust_levels(caller, workspace, session) if workspace else [],
+        "workspaces": writable,
+        "may_write": workspace in writable,
+    }
+
+
+def _trust_levels(caller: Caller, workspace: Workspace, session: Session | None) -> list[dict[str, Any]]:
+    """Those that may be chosen: for a session that is there already, only what allows less."""
+    order = list(TRUST)
+    if session:
+        first = chosen = order.index(TrustLevel(session.trust_level))
+    else:
+        first = max(order.index(TrustLevel(workspace.trust_floor)), 0 if caller.is_operator else 1)
+        chosen = max(first, order.index(TrustLevel(workspace.default_trust)))
+    offered = order[first:]
+    return [{"value": str(at), "label": TRUST[at], "chosen": at == order[chosen]} for at in offered]
+
+
+def _caller(request: HttpRequest) -> Caller:
     assert isinstance(request.user, User)
-    page = reading.page(caller_of_user(request.user), reading.Wanted(exact={}, limit=LISTED))
-    return {"sessions": page.sessions, "is_demo": settings.PARACHUTE_MODEL.is_demo}
+    return caller_of_user(request.user)

@@ -1,0 +1,159 @@
+"""Markdown, as agents and people write it, becomes markup that a page may show.
+
+1. What could turn text around in the eye of its reader is made visible.
+2. cmark renders it, and leaves out raw HTML.
+3. We add what a page needs: a copy button, colours, a way to scroll. In cmark's answer every `<` is a tag of
+   its own, so this is safe to do with patterns; after step 4 it would not be.
+4. ammonia lets through what is on our lists, and nothing else. It comes last.
+"""
+
+import html
+import re
+from functools import lru_cache
+
+import nh3
+from cmarkgfm import markdown_to_html_with_extensions
+from cmarkgfm.cmark import Options
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexer import Lexer
+from pygments.lexers import get_lexer_by_name
+from pygments.token import STANDARD_TYPES
+
+LONGEST = 200_000  # characters; what is longer is shown as it was written
+DEEPEST = 100  # ammonia takes seconds for a hundred thousand quotes in each other
+LONGEST_COLOURED = 20_000
+KEPT, LONGEST_KEPT = 1_000, 10_000  # what was rendered lately: a page that is loaded again asks for the same
+
+EXTENSIONS = ["table", "autolink", "strikethrough", "tasklist"]
+# Known to be quick: a lexer is a pile of patterns, and what they read comes from strangers.
+_LANGUAGES = """
+    bash c console cpp csharp css diff docker go graphql html ini java javascript js json jsx kotlin lua make
+    markdown md nginx php python py ruby rust rb rs sass scss sh shell sql swift toml ts tsx typescript xml
+    yaml yml zsh"""
+COLOURED = frozenset(_LANGUAGES.split())
+
+_TAGS = """
+    p br hr h3 h4 h5 h6 ul ol li blockquote pre code em strong del a span div button
+    table thead tbody tr th td"""
+TAGS = set(_TAGS.split())
+ATTRIBUTES = {
+    "a": {"href"},
+    "ol": {"start"},
+    "th": {"align"},
+    "td": {"align"},
+    "div": {"tabindex", "role", "aria-label"},
+    "pre": {"tabindex"},
+    "button": {"type"},
+}
+CLASSES = {
+    "a": {"image"},
+    "div": {"code", "bar", "wide"},
+    "span": {"box", "language", "lost", *filter(None, STANDARD_TYPES.values())},
+    "button": {"button", "plain", "copy"},
+}
+SCHEMES = {"http", "https", "mailto"}
+
+_TURNS_TEXT_AROUND = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_CODE = re.compile(r'<pre><code(?: class="language-([^"]*)")?>(.*?)</code></pre>', re.DOTALL)
+_IMAGE = re.compile(r'<img src="([^"]*)" alt="([^"]*)"(?: title="[^"]*")? />')
+_LINK = re.compile(r'<a href="(?!https?://|mailto:)[^"]*"(?: title="[^"]*")?>(.*?)</a>', re.DOTALL)
+_HEADING = re.compile(r"<(/?)h([12])>")
+_BOX = re.compile(r'<input type="checkbox"( checked="")? disabled="" />')
+_formatter = HtmlFormatter(nowrap=True)
+
+
+def visible(text: str) -> str:
+    """The characters that turn the order of text around are shown by name: nobody reads what is not there."""
+    return _TURNS_TEXT_AROUND.sub(lambda found: f"\N{REPLACEMENT CHARACTER}U+{ord(found[0]):04X}", text)
+
+
+def markdown(text: str, *, is_whole: bool = True) -> SafeString:
+    """Safe markup. While a text is still being written its code has no colours yet."""
+    if len(text) > LONGEST:
+        return _as_written(text)
+    if len(text) > LONGEST_KEPT or not is_whole:
+        return _rendered(text, is_whole)
+    return _kept(text)
+
+
+@lru_cache(KEPT)
+def _kept(text: str) -> SafeString:
+    return _rendered(text, True)
+
+
+def _rendered(text: str, is_whole: bool) -> SafeString:
+    found = markdown_to_html_with_extensions(visible(text), Options.CMARK_OPT_HARDBREAKS, EXTENSIONS)
+    if max(found.count("<blockquote>"), found.count("<ul>") + found.count("<ol")) > DEEPEST and _is_deep(
+        found
+    ):
+        return _as_written(text)
+    return mark_safe(_clean(_ours(found, is_whole)))  # noqa: S308 - ammonia has cleaned it
+
+
+def _is_deep(found: str) -> bool:
+    depth = deepest = 0
+    for tag in re.finditer(r"<(/?)(?:blockquote|ul|ol)\b", found):
+        depth += -1 if tag[1] else 1
+        deepest = max(deepest, depth)
+    return deepest > DEEPEST
+
+
+def _as_written(text: str) -> SafeString:
+    return mark_safe(f'<div class="as-written">{escape(visible(text))}</div>')  # noqa: S308 - escaped
+
+
+def _ours(found: str, is_whole: bool) -> str:
+    found = _CODE.sub(lambda code: _code(code[1] or "", code[2], is_whole), found)
+    found = _IMAGE.sub(lambda image: _image(image[1], image[2]), found)
+    found = _LINK.sub(r'<span class="lost">\1</span>', found)
+    found = _HEADING.sub(lambda tag: f"<{tag[1]}h{int(tag[2]) + 2}>", found)  # the page has its own
+    found = _BOX.sub(lambda box: f'<span class="box">{"☑" if box[1] else "☐"}</span>', found)
+    label = escape(_("Table"))
+    found = found.replace(
+        "<table>", f'<div class="wide" tabindex="0" role="group" aria-label="{label}"><table>'
+    )
+    return found.replace("</table>", "</table></div>")
+
+
+def _code(language: str, escaped: str, is_whole: bool) -> str:
+    name = language.split()[0] if language.split() else ""
+    copy = f'<button type="button" class="button plain copy">{escape(_("Copy"))}</button>'
+    bar = f'<span class="language">{name}</span>{copy}'
+    body = _coloured(name.lower(), escaped) if is_whole else escaped
+    return f'<div class="code"><div class="bar">{bar}</div><pre tabindex="0"><code>{body}</code></pre></div>'
+
+
+def _coloured(name: str, escaped: str) -> str:
+    lexer = _lexer(name) if len(escaped) <= LONGEST_COLOURED else None
+    return highlight(html.unescape(escaped), lexer, _formatter) if lexer else escaped
+
+
+@lru_cache
+def _lexer(name: str) -> Lexer | None:
+    return get_lexer_by_name(name, stripnl=False) if name in COLOURED else None
+
+
+def _image(address: str, text: str) -> str:
+    """A picture from elsewhere is a link and not loaded: whoever hosts it would learn who reads."""
+    words = text or _("picture")
+    if not address.startswith(("http://", "https://")):
+        return f'<span class="lost">{words}</span>'
+    host = address.split("/")[2]
+    return f'<a class="image" href="{address}">{words} ({host})</a>'
+
+
+def _clean(found: str) -> str:
+    return nh3.clean(
+        found,
+        tags=TAGS,
+        attributes=ATTRIBUTES,
+        allowed_classes=CLASSES,
+        url_schemes=SCHEMES,
+        set_tag_attribute_values={"a": {"target": "_blank"}},
+        link_rel="noopener noreferrer nofollow",
+        strip_comments=True,
+    )

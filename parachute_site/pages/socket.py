@@ -1,0 +1,139 @@
+"""The socket of a page: what `/ws` says, told in markup that is ready to be put in its place."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import aclosing
+from typing import Any
+from uuid import UUID
+
+from agents_app.consumers import ChatSocket
+from parachute_site.pages.telling import Event, Item, Telling
+from parachute_site.pages.writing import Writing
+from sessions_app.bus import Payload, tails
+from sessions_app.models import EventType, Session
+from sessions_app.models.event import TERMINAL
+from sessions_app.stream import Frame, follow_in_parts
+from sessions_app.threads import in_thread
+
+SHOWN_EVERY = 0.05  # s: how often a growing text is drawn anew, but
+CHARACTERS_A_SECOND = 200_000  # a long unfinished block (code, a table) less often
+BRIEF = 60
+ENDS_WRITING = (EventType.TEXT, EventType.THINKING, EventType.SESSION, *TERMINAL)
+
+Say = Callable[[Payload], Coroutine[Any, Any, None]]
+
+
+class PageSocket(ChatSocket):
+    async def pass_on(self, session_id: UUID, after: int) -> None:
+        folder = await in_thread(_folder)(session_id)
+        pane = Pane(session_id, folder, self.say, self.begin)
+        async with aclosing(follow_in_parts(session_id, after)) as parts:
+            async for part in parts:
+                await pane.show(part)
+
+
+class Pane:
+    """One session in one tab. Rows are told at once, a text that grows as often as an eye can follow."""
+
+    def __init__(
+        self,
+        session_id: UUID,
+        folder: str,
+        say: Say,
+        begin: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+    ) -> None:
+        self._session_id = str(session_id)
+        self._telling = Telling(folder)
+        self._say = say
+        self._begin = begin
+        self._writing: dict[str, Writing] = {}  # by turn: it writes one block at a time
+        self._block: dict[str, int] = {}
+        self._undrawn: set[str] = set()
+        self._growing: asyncio.Task[None] | None = None
+        self._shown_at = 0.0
+
+    async def show(self, part: list[Frame]) -> None:
+        rows = [frame for frame in part if frame is not None and not tails.is_delta(frame)]
+        if rows:
+            for row in rows:
+                if row["type"] in ENDS_WRITING:
+                    self._forget(row["turnId"])
+            told = await in_thread(self._told)(rows)
+            await self._say({"type": "told", "sessionId": self._session_id, "told": told})
+        for frame in part:
+            if frame is None:
+                await self._say({"type": "keep_alive", "sessionId": self._session_id})
+            elif tails.is_delta(frame):
+                await self._grow(frame)
+
+    def _told(self, rows: list[Payload]) -> list[Payload]:
+        """Of several rows about one item the last has it all."""
+        items = [self._telling.take(row) for row in rows]
+        last = {item.id: at for at, item in enumerate(items) if item}
+        for row in rows:
+            if row["type"] in TERMINAL:
+                self._telling.turns.pop(row["turnId"], None)
+        return [
+            _about(row) | (_place(item) if item and last[item.id] == at else {})
+            for at, (row, item) in enumerate(zip(rows, items, strict=True))
+        ]
+
+    async def _grow(self, delta: Event) -> None:
+        turn = delta["turnId"]
+        if self._block.get(turn) != delta["block"]:
+            self._forget(turn)
+            self._block[turn] = delta["block"]
+        if delta["type"] == "thinking":  # no markup: it is passed on as it is
+            await self._say({**_about(delta), "id": f"live-{turn}", "delta": delta["delta"]})
+            return
+        self._writing.setdefault(turn, Writing()).add(delta["offset"], delta["delta"])
+        self._undrawn.add(turn)
+        if self._growing is None or self._growing.done():
+            self._growing = self._begin(self._draw_soon())
+
+    async def _draw_soon(self) -> None:
+        clock = asyncio.get_running_loop().time
+        while self._undrawn:
+            size = max(writing.size_of_end for writing in self._writing.values())
+            pause = max(SHOWN_EVERY, size / CHARACTERS_A_SECOND)
+            await asyncio.sleep(max(0.0, self._shown_at + pause - clock()))
+            self._shown_at = clock()
+            for turn in [*self._undrawn]:  # what was finished meanwhile is no more among them
+                await self._draw(turn)
+
+    async def _draw(self, turn: str) -> None:
+        self._undrawn.discard(turn)
+        if turn in self._writing:
+            grown = self._writing[turn].grow()
+            named = {"type": "grown", "sessionId": self._session_id, "turnId": turn, "id": f"live-{turn}"}
+            await self._say({**named, "more": grown.more, "end": grown.end, "anew": grown.anew})
+
+    def _forget(self, turn: str | None) -> None:
+        """What it was writing is in the row, or was given up."""
+        if turn is not None:
+            self._writing.pop(turn, None)
+            self._block.pop(turn, None)
+            self._undrawn.discard(turn)
+
+
+def _place(item: Item) -> Payload:
+    return {"id": item.id, "into": item.into, "html": item.html()}
+
+
+def _about(row: Event) -> Payload:
+    """What the page's own logic needs of an event; what people read is in the markup."""
+    kept: Payload = {name: row[name] for name in ("type", "turnId", "seq", "ts")}
+    match row["type"]:
+        case "session":
+            kept["begins"] = row["resumeInfo"] is not None
+        case "user_message":
+            kept["brief"] = " ".join(row["content"].split())[:BRIEF]
+        case "turn_waiting":
+            kept |= {"reason": row["reason"], "position": row["position"]}
+        case "session_updated":
+            kept |= row
+    return kept
+
+
+def _folder(session_id: UUID) -> str:
+    return str(Session.objects.values_list("vault_root", flat=True).get(pk=session_id))

@@ -1,0 +1,160 @@
+"""A conversation as the page shows it, told from the rows of its stream.
+
+A page that is loaded and a tab that follows take the same way: `take` puts an event to what its turn has told
+so far, and each `Item` knows the template that shows it. Loaded, a turn is drawn whole; followed, only the
+item that changed is sent again, by its id.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.template.loader import render_to_string
+from django.utils.dateparse import parse_datetime
+
+from parachute_site.pages import tools
+from parachute_site.pages.markup import markdown, visible
+from sessions_app.models.event import TERMINAL
+
+Event = Mapping[str, Any]
+LEAST_COST = 0.0005  # dollars; what is less would be shown as nothing
+
+
+@dataclass
+class Item:
+    """Something that is shown, once; `id` is its element's in the page, `kind` its template's name."""
+
+    id: str
+    kind: str
+    into: str  # the element that it stands in
+    facts: dict[str, Any] = field(default_factory=dict)
+    inside: list["Item"] = field(default_factory=list)  # of a tool: what its helper does
+
+    def html(self) -> str:
+        """Cheap enough to be done for each row: a part of a millisecond."""
+        return render_to_string(f"told/{self.kind}.html", {"item": self, **self.facts}).strip()
+
+
+@dataclass
+class TurnTold:
+    id: str
+    opened_seq: int = 0
+    items: list[Item] = field(default_factory=list)
+    tools: dict[str, Item] = field(default_factory=dict)
+    denials: dict[str, str] = field(default_factory=dict)
+    last_at: datetime | None = None
+    is_over: bool = False
+    status: str = ""  # of one that is not over
+
+    @property
+    def element(self) -> str:
+        return f"turn-{self.id}"
+
+
+class Telling:
+    """What is told of one session. `folder` is its vault: paths are shown from there."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self.turns: dict[str, TurnTold] = {}
+
+    def turn(self, turn_id: str) -> TurnTold:
+        return self.turns.setdefault(turn_id, TurnTold(turn_id))
+
+    def take(self, event: Event) -> Item | None:
+        """What this row adds or changes; None where there is nothing to see."""
+        if not event.get("turnId"):
+            return None
+        turn = self.turn(event["turnId"])
+        item = self._told(turn, event)
+        turn.last_at = parse_datetime(event["ts"])
+        turn.is_over = turn.is_over or event["type"] in TERMINAL
+        return item
+
+    def _told(self, turn: TurnTold, event: Event) -> Item | None:
+        match event["type"]:
+            case "user_message":
+                return self._add(turn, event, "said", **_said(event))
+            case "text":
+                return self._add(turn, event, "text", markup=markdown(event["content"]))
+            case "thinking":
+                words = visible(event["content"])
+                return self._add(turn, event, "thinking", words=words, seconds=_seconds(turn, event))
+            case "tool_use":
+                return self._tool(turn, event)
+            case "tool_result":
+                return self._result(turn, event)
+            case "permission_denied":
+                return self._denied(turn, event)
+            case "warning" | "session_unavailable" as kind:
+                return self._add(turn, event, "note", kind=kind, event=event)
+            case "done" | "aborted" | "error" | "typed_error" as kind:
+                return self._add(turn, event, "end", kind=kind, event=event, cost=_cost(event))
+        return None
+
+    def _add(self, turn: TurnTold, row: Event, template: str, **facts: Any) -> Item:
+        item = Item(f"row-{row['seq']}", template, turn.element, facts)
+        turn.items.append(item)
+        return item
+
+    def _tool(self, turn: TurnTold, event: Event) -> Item:
+        tool = event["tool"]
+        facts = {"tool": tools.shown(tool["name"], tool["input"], self._folder), "name": tool["name"]}
+        item = Item(f"tool-{event['seq']}", "tool", turn.element, facts)
+        turn.tools[tool["id"]] = item
+        if reason := turn.denials.get(tool["id"]):
+            item.facts["reason"] = reason
+        helper = turn.tools.get(event.get("parentToolUseId") or "")
+        if helper is None:
+            turn.items.append(item)
+        else:
+            item.into = f"inside-{helper.id}"
+            helper.inside.append(item)
+        return item
+
+    def _result(self, turn: TurnTold, event: Event) -> Item | None:
+        item = turn.tools.get(event["toolUseId"])
+        if item is None:
+            return None
+        content, is_cut = tools.result(event["content"])
+        item.facts |= {
+            "has_result": True,
+            "content": content,
+            "is_cut": is_cut or event["truncated"],
+            "is_error": event["isError"],
+            "seconds": event["durationMs"] / 1000,
+        }
+        return item
+
+    def _denied(self, turn: TurnTold, event: Event) -> Item | None:
+        """Its reason stands in the line of the tool. The gate may speak before the tool is told of."""
+        turn.denials[event["toolUseId"]] = event["reason"]
+        item = turn.tools.get(event["toolUseId"])
+        if item is not None:
+            item.facts["reason"] = event["reason"]
+        return item
+
+
+def _said(event: Event) -> dict[str, Any]:
+    return {
+        "words": visible(event["content"]),
+        "source": event["source"],
+        "attachments": event["attachments"],
+        "at": parse_datetime(event["ts"]),
+    }
+
+
+def _cost(event: Event) -> dict[str, str]:
+    usage = event.get("usage") or {}
+    tokens = usage.get("inputTokens", 0) + usage.get("outputTokens", 0)
+    dollars = event.get("costUsd") or 0
+    return {
+        "tokens": f"{tokens:,}" if tokens else "",
+        "dollars": f"${dollars:.3f}" if dollars >= LEAST_COST else "",
+    }
+
+
+def _seconds(turn: TurnTold, event: Event) -> int:
+    at = parse_datetime(event["ts"])
+    return round((at - turn.last_at).total_seconds()) if at and turn.last_at else 0

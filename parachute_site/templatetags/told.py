@@ -1,0 +1,6 @@
+from django.template import Library
+
+from parachute_site.pages import markup
+
+register = Library()
+register.filter("visible", markup.visible)

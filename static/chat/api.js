@@ -1,0 +1,34 @@
+// One way to the server. Whatever goes wrong becomes an Error with a sentence for a person.
+
+export async function call(method, path, body, headers = {}) {
+  const answer = await send(method, path, {
+    headers: { "X-CSRFToken": token(), "Content-Type": "application/json", Prefer: "respond-async", ...headers },
+    body: body && JSON.stringify(body),
+  });
+  const found = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Error(found.error?.message || `The server answered with ${answer.status}.`);
+  return found;
+}
+
+export async function markup(path) {
+  const answer = await send("GET", path, {});
+  if (!answer.ok) throw new Error(`The server answered with ${answer.status}.`);
+  return answer.text();
+}
+
+export function toSignIn() {
+  location.assign(`/signin?next=${encodeURIComponent(location.pathname)}`);
+  return new Promise(() => {}); // the page is about to go
+}
+
+async function send(method, path, more) {
+  const answer = await fetch(path, { method, ...more }).catch(() => {
+    throw new Error("The server cannot be reached. What you wrote is still here; try again.");
+  });
+  return answer.status === 401 || new URL(answer.url).pathname === "/signin" ? toSignIn() : answer;
+}
+
+function token() {
+  // From the cookie each time: signing in again in another tab changes it.
+  return document.cookie.match(/(?:^|; )csrftoken=([^;]*)/)?.[1] ?? "";
+}

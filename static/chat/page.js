@@ -1,0 +1,82 @@
+// The page of one chat: puts its parts together.
+
+import { About } from "./about.js";
+import { Composer } from "./composer.js";
+import { copying } from "./copying.js";
+import { forgetAll } from "./drafts.js";
+import { Earlier } from "./earlier.js";
+import { words } from "./html.js";
+import { keys } from "./keys.js";
+import { Log } from "./log.js";
+import { Rail } from "./rail.js";
+import { remedies } from "./remedies.js";
+import { Scroll } from "./scroll.js";
+import { Stream } from "./stream.js";
+
+const main = document.querySelector("main");
+const column = document.querySelector("#log");
+const state = document.querySelector("#state");
+const trouble = document.querySelector("#trouble");
+const start = Number(main.dataset.after);
+let session = main.dataset.session;
+
+const log = new Log(column);
+const scroll = new Scroll(document.querySelector("#talk"), column, document.querySelector("#jump"));
+const rail = new Rail(complain);
+const about = new About({ session, complain });
+const composer = new Composer({ session, complain, began, log, said: () => scroll.toEnd() });
+const stream = new Stream({ heard, changed: show, gone: () => complain(new Error(words.gone)) });
+
+function complain(error) {
+  trouble.hidden = !error;
+  trouble.textContent = error ? error.message : "";
+}
+
+function heard(said) {
+  if (said.type === "told") said.told.forEach(take);
+  else if (said.type === "grown") log.grow(said);
+  else if (said.type === "thinking") log.think(said);
+  else if (said.type === "list") rail.take(said.html);
+  else if (said.type === "refused") complain(said.error);
+  show();
+}
+
+function take(row) {
+  if (row.type === "session_updated") about.changed(row);
+  log.take(row);
+}
+
+function show() {
+  const word = stream.isAway ? "away" : log.reason ? "waiting" : log.isWorking ? "working" : "idle";
+  state.querySelector(".dot").classList.toggle("live", log.isWorking && !stream.isAway);
+  if (state.querySelector(".word").textContent !== state.dataset[word]) {
+    state.querySelector(".word").textContent = state.dataset[word];
+  }
+  main.classList.toggle("away", stream.isAway);
+  composer.show();
+}
+
+function began(id, text) {
+  session = id;
+  history.replaceState(null, "", `/chat/${id}`);
+  document.querySelector("#empty")?.remove();
+  about.begin(id, text.trim().split("\n")[0].trim().slice(0, 60) || words.newChat);
+  rail.show(id);
+  stream.follow(id, () => log.from(0));
+}
+
+copying(column);
+remedies(column, composer);
+keys({ rail, composer });
+document.querySelector(".me").addEventListener("submit", forgetAll);
+column.addEventListener("click", ({ target }) => {
+  const fold = target.closest("summary")?.parentElement;
+  if (fold) fold.dataset.touched = "yes"; // what a person opened or closed stays so
+});
+if (session) {
+  new Earlier(column, scroll, complain);
+  rail.show(session);
+  stream.follow(session, () => log.from(start));
+}
+stream.open();
+show();

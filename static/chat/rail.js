@@ -1,0 +1,102 @@
+// The list of chats: grouped by day, searched, kept current by the stream. On a narrow screen it opens and closes.
+
+import { markup } from "./api.js";
+import { element, fragment } from "./html.js";
+
+const DAY = 24 * 60 * 60 * 1000;
+const PAUSE = 200; // ms after the last letter, before it is looked for
+
+export class Rail {
+  constructor(complain) {
+    this.list = document.querySelector("#chats");
+    this.find = document.querySelector("#find");
+    this.menu = document.querySelector("#menu");
+    this.complain = complain;
+    this.session = "";
+    this.find.addEventListener("input", () => {
+      clearTimeout(this.soon);
+      this.soon = setTimeout(() => this.search(), PAUSE);
+    });
+    this.menu.addEventListener("click", () => this.open(!this.isOpen));
+    document.querySelector("main").addEventListener("click", ({ target }) => this.menu.contains(target) || this.open(false));
+    this.arrange();
+  }
+
+  get isOpen() {
+    return document.body.classList.contains("open");
+  }
+
+  open(wanted) {
+    document.body.classList.toggle("open", wanted);
+    this.menu.setAttribute("aria-expanded", String(wanted));
+    if (wanted) this.list.querySelector("a")?.focus();
+  }
+
+  show(session) {
+    this.session = session;
+    this.arrange();
+  }
+
+  // What the stream says of the list; while somebody searches, it waits.
+  take(html) {
+    this.newest = html;
+    if (!this.find.value.trim()) this.draw(html);
+  }
+
+  async search() {
+    const wanted = this.find.value.trim();
+    if (!wanted && this.newest) return this.draw(this.newest);
+    try {
+      const html = await markup(`/rail?search=${encodeURIComponent(wanted)}`);
+      if (wanted === this.find.value.trim()) this.draw(html);
+    } catch (error) {
+      this.complain(error);
+    }
+  }
+
+  draw(html) {
+    const held = this.list.contains(document.activeElement) && document.activeElement.dataset.session;
+    this.list.replaceChildren(fragment(html));
+    this.arrange();
+    if (held) this.link(held)?.focus();
+  }
+
+  arrange() {
+    for (const old of this.list.querySelectorAll("h2")) old.parentElement.remove();
+    let group = "";
+    for (const link of this.list.querySelectorAll("a")) {
+      link.toggleAttribute("aria-current", link.dataset.session === this.session);
+      if (link.dataset.session === this.session) link.setAttribute("aria-current", "page");
+      const at = new Date(link.dataset.at);
+      link.title = at.toLocaleString();
+      const name = this.group(at);
+      if (name !== group) link.parentElement.before(heading(name));
+      group = name;
+    }
+  }
+
+  group(at) {
+    const { today, yesterday, week, older } = this.list.dataset;
+    const midnight = new Date().setHours(0, 0, 0, 0);
+    if (at >= midnight) return today;
+    if (at >= midnight - DAY) return yesterday;
+    return at >= midnight - 6 * DAY ? week : older;
+  }
+
+  link(session) {
+    return this.list.querySelector(`a[data-session="${CSS.escape(session)}"]`);
+  }
+
+  // The chat above or below, for whoever moves by keys.
+  step(by) {
+    const links = [...this.list.querySelectorAll("a")];
+    const at = links.findIndex((link) => link.dataset.session === this.session);
+    links[at < 0 ? 0 : at + by]?.click();
+  }
+}
+
+function heading(name) {
+  const item = element("li");
+  item.append(element("h2", "", name));
+  return item;
+}
