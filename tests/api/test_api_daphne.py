@@ -92,7 +92,7 @@ async def test_a_real_server_serves_all_of_it(
     head = await client.head("/api/chat")
     assert (head.status_code, head.content) == (200, b"")
     assert (await client.head(where)).status_code == 200
-    assert (await client.get("/static/chat.js")).headers["content-type"].startswith("text/javascript")
+    assert (await client.get("/static/chat/page.js")).headers["content-type"].startswith("text/javascript")
     async with client.stream("GET", where) as stream:
         assert await first_line(stream) == "id: 1"
         assert await readers(client) == 1

@@ -75,8 +75,9 @@ def test_every_route_of_the_streams_is_known_here() -> None:
     assert {str(r.pattern) for r in application.application_mapping["websocket"].routes} == {
         "ws",
         "ws/chat/<uuid:session_id>",
+        "ws/page",
         "",
-    }  # each is tried by an outsider in test_api_socket.py
+    }  # each is tried by an outsider in test_api_socket.py, the last in test_page_socket.py
 
 
 @pytest.mark.parametrize(("method", "path"), FOR_ONE)

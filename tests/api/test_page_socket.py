@@ -1,0 +1,103 @@
+"""What a tab is told over its socket."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from agents_app.runtimes.events import BlockKind
+from agents_app.runtimes.scripted import Begin, Hold, Say, ScriptedRuntime, Use
+from tests.api.web import Web
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+async def follow(web: Web, session: str, *, after: int = 0, until: str = "done") -> list[dict[str, Any]]:
+    """All that a tab hears up to a row of that type, each row by itself."""
+    heard: list[dict[str, Any]] = []
+    async with web.socket("/ws/page") as socket:
+        await socket.send({"type": "follow", "sessionId": session, "after": after})
+        while not any(row.get("type") == until for row in heard):
+            said = await socket.next()
+            heard += said["told"] if said["type"] == "told" else [said]
+    return heard
+
+
+async def test_rows_come_as_markup_with_their_place(ada_calls: Web, worker: ScriptedRuntime) -> None:
+    worker.scripts["x"] = [Say("**Ripe.**")]
+    said = await ada_calls.say("x")
+    rows = {row["type"]: row for row in await follow(ada_calls, said["sessionId"])}
+    assert rows["user_message"]["into"] == f"turn-{said['turnId']}"
+    assert rows["user_message"]["brief"] == "x"
+    assert "<strong>Ripe.</strong>" in rows["text"]["html"]
+    assert rows["done"]["html"]
+    assert "html" not in rows["session"]
+
+
+async def test_nothing_but_what_the_page_needs_goes_over_the_wire(
+    ada_calls: Web, worker: ScriptedRuntime
+) -> None:
+    worker.scripts["x"] = [Use("Read", {"file_path": "a.md"}, lambda: "y" * 90_000), Say("Done.")]
+    said = await ada_calls.say("x")
+    heard = await follow(ada_calls, said["sessionId"])
+    assert sum(len(str(row)) for row in heard) < 30_000
+
+
+async def test_a_text_that_grows_is_drawn_while_it_is_written(
+    ada_calls: Web, worker: ScriptedRuntime
+) -> None:
+    hold = Hold(asyncio.Event(), asyncio.Event())
+    worker.scripts["x"] = [Begin("# Quinces\n\nThey are **ri"), hold, Say("# Quinces\n\nThey are **ripe**.")]
+    said = await ada_calls.say("x")
+    async with ada_calls.socket("/ws/page") as socket:
+        await socket.send({"type": "follow", "sessionId": said["sessionId"], "after": 0})
+        grown = (await socket.until("grown"))[-1]
+        assert grown["id"] == f"live-{said['turnId']}"
+        assert "<h3>Quinces</h3>" in grown["more"] + grown["end"]
+        hold.go_on.set()
+        told = (await socket.until("told"))[-1]["told"]
+        assert [row["type"] for row in told] == ["text"]
+        assert "<strong>ripe</strong>" in told[0]["html"]
+
+
+async def test_who_comes_late_gets_the_text_so_far(ada_calls: Web, worker: ScriptedRuntime) -> None:
+    hold = Hold(asyncio.Event(), asyncio.Event())
+    worker.scripts["x"] = [Begin("They are **ripe** n"), hold, Say("They are **ripe** now.")]
+    said = await ada_calls.say("x")
+    await hold.reached.wait()
+    async with ada_calls.socket("/ws/page") as socket:
+        await socket.send({"type": "follow", "sessionId": said["sessionId"], "after": 0})
+        assert "<strong>ripe</strong> n" in (await socket.until("grown"))[-1]["end"]
+        hold.go_on.set()
+        await socket.until("told")
+
+
+async def test_thinking_is_passed_on_as_it_comes(ada_calls: Web, worker: ScriptedRuntime) -> None:
+    hold = Hold(asyncio.Event(), asyncio.Event())
+    worker.scripts["x"] = [Begin("hm <b>", BlockKind.THINKING), hold, Say("hm <b>!", BlockKind.THINKING)]
+    said = await ada_calls.say("x")
+    async with ada_calls.socket("/ws/page") as socket:
+        await socket.send({"type": "follow", "sessionId": said["sessionId"], "after": 0})
+        assert (await socket.until("thinking"))[-1]["delta"] == "hm <b>"
+        hold.go_on.set()
+        told = (await socket.until("told"))[-1]["told"]
+        assert "hm &lt;b&gt;!" in told[0]["html"]
+
+
+async def test_an_outsider_is_refused(cy_calls: Web, nobody: Web, ada_calls: Web) -> None:
+    said = await ada_calls.say("private")
+    async with cy_calls.socket("/ws/page") as socket:
+        await socket.send({"type": "follow", "sessionId": said["sessionId"], "after": 0})
+        heard = await socket.next()
+        assert (heard["type"], heard["error"]["code"]) == ("refused", "not_found")
+    async with nobody.socket("/ws/page") as socket:
+        assert await socket.closed() == 4401
+
+
+async def test_one_part_of_many_rows_is_one_message(ada_calls: Web, worker: ScriptedRuntime) -> None:
+    worker.scripts["x"] = [Say(f"part {number}") for number in range(30)]
+    said = await ada_calls.say("x")
+    await follow(ada_calls, said["sessionId"])
+    async with ada_calls.socket("/ws/page") as socket:
+        await socket.send({"type": "follow", "sessionId": said["sessionId"], "after": 0})
+        assert len((await socket.until("told"))[-1]["told"]) > 30

@@ -1,0 +1,142 @@
+"""The page of a chat: what is there when it is loaded, and who gets it."""
+
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries as AtMost
+
+from agents_app.turns.opening import Opening, open_turn
+from parachute_site.pages.views import TOLD_AT_ONCE
+from sessions_app.access.caller import Caller
+from sessions_app.models import EventType, TurnStatus
+from tests.pages.browsing import Enter
+from tests.pages.conversations import ended, said_and_answered
+
+pytestmark = pytest.mark.django_db
+SMALL = 150_000  # bytes: all that a page of 200 messages loads
+
+
+def a_talk(caller: Caller, turns: int) -> str:
+    first = said_and_answered(caller, "question 0")
+    for number in range(1, turns):
+        said_and_answered(caller, f"question {number}", session=first.session_id)
+    return f"/chat/{first.session_id}"
+
+
+def test_what_was_said_and_done_is_in_the_page(as_ada_in: Client, as_ada: Caller) -> None:
+    page = as_ada_in.get(a_talk(as_ada, 1)).content.decode()
+    for part in ("question 0", "<strong>quinces</strong>", "Garden/Quinces.md", "120 tokens", "Thought"):
+        assert part in page
+
+
+def test_how_a_turn_ended_is_still_there_after_a_reload(as_ada_in: Client, as_ada: Caller) -> None:
+    stopped = open_turn(as_ada, Opening("one"))
+    ended(stopped, TurnStatus.ABORTED, [(EventType.ABORTED, {"partialResponse": "", "abortedBy": "ada"})])
+    failed = open_turn(as_ada, Opening("two", session_id=stopped.session_id))
+    error = {"code": "overloaded", "title": "Too busy", "message": "Wait.", "retryDelayMs": None}
+    action = {"key": "r", "label": "Send again", "action": "retry"}
+    ended(
+        failed, TurnStatus.FAILED, [(EventType.TYPED_ERROR, {**error, "actions": [action], "canRetry": True})]
+    )
+    page = as_ada_in.get(f"/chat/{stopped.session_id}").content.decode()
+    assert "Stopped." in page
+    assert "Too busy" in page
+    assert 'data-action="retry"' in page
+
+
+def test_a_turn_that_is_not_over_is_left_to_the_stream(as_ada_in: Client, as_ada: Caller) -> None:
+    said = open_turn(as_ada, Opening("still going"))
+    page = as_ada_in.get(f"/chat/{said.session_id}").content.decode()
+    assert f'id="turn-{said.turn_id}"' in page
+    assert 'data-status="queued"' in page
+    assert 'data-after="0"' in page
+    assert 'class="said"' not in page
+
+
+def test_older_turns_come_when_they_are_asked_for(as_ada_in: Client, as_ada: Caller) -> None:
+    where = a_talk(as_ada, TOLD_AT_ONCE + 2)
+    page = as_ada_in.get(where).content.decode()
+    assert "question 2<" in page
+    assert "question 1<" not in page
+    before = page.split('data-before="')[1].split('"')[0]
+    earlier = as_ada_in.get(f"{where}/earlier?before={before}").content.decode()
+    assert earlier.index("question 0<") < earlier.index("question 1<")
+    assert "question 2<" not in earlier
+    assert "data-before" not in earlier
+
+
+def test_what_was_over_before_the_oldest_open_turn_is_told_is_never_told_twice(
+    as_ada_in: Client, as_ada: Caller
+) -> None:
+    """Many stopped while one went on: all that the stream would send again must be in the page."""
+    first = open_turn(as_ada, Opening("long one"))
+    for number in range(TOLD_AT_ONCE + 3):
+        other = open_turn(as_ada, Opening(f"never mind {number}", session_id=first.session_id))
+        ended(other, TurnStatus.ABORTED, [(EventType.ABORTED, {"partialResponse": "", "abortedBy": "ada"})])
+    page = as_ada_in.get(f"/chat/{first.session_id}").content.decode()
+    assert page.count("data-over") == TOLD_AT_ONCE + 3
+    assert page.index(f'id="turn-{first.turn_id}"') < page.index("never mind 0<")
+
+
+@pytest.mark.parametrize("before", ["", "x", "-1", "1e3", "9" * 30, "٣"])
+def test_before_what_must_be_a_number(before: str, as_ada_in: Client, as_ada: Caller) -> None:
+    assert as_ada_in.get(f"{a_talk(as_ada, 1)}/earlier?before={before}").status_code == 400
+
+
+def test_a_long_talk_is_a_small_page(as_ada_in: Client, as_ada: Caller) -> None:
+    assert len(as_ada_in.get(a_talk(as_ada, 100)).content) < SMALL * 2 / 3
+
+
+def test_more_turns_ask_the_database_no_more(
+    as_ada_in: Client, as_ada: Caller, django_assert_max_num_queries: AtMost
+) -> None:
+    where = a_talk(as_ada, 15)
+    as_ada_in.get(where)
+    with django_assert_max_num_queries(12):
+        as_ada_in.get(where)
+
+
+def test_an_outsider_gets_neither_the_past_nor_the_title(
+    enter: Enter, cy: User, as_ada: Caller, as_cy: Caller, browser: Client
+) -> None:
+    where = a_talk(as_ada, 1)
+    cys = enter(cy)
+    for path in (where, f"{where}/earlier?before=99"):
+        assert cys.get(path).status_code == 404
+        assert cys.get(path.replace(where, f"/chat/{uuid4()}")).status_code == 404
+        assert browser.get(path).status_code == 302
+    assert browser.get("/rail").status_code == 302
+    assert "question" not in cys.get("/rail?search=question").content.decode()
+
+
+def test_the_list_is_searched_by_what_stands_in_it(as_ada_in: Client, as_ada: Caller) -> None:
+    said_and_answered(as_ada, "About pears")
+    said_and_answered(as_ada, "About plums")
+    found = as_ada_in.get("/rail?search=pear").content.decode()
+    assert "About pears" in found
+    assert "plums" not in found
+    assert "No chat has these words" in as_ada_in.get("/rail?search=%00nothing").content.decode()
+
+
+def test_who_may_only_read_has_nothing_to_write_with(enter: Enter, vi: User, as_ada: Caller) -> None:
+    page = enter(vi).get(a_talk(as_ada, 1)).content.decode()
+    assert 'id="say"' not in page
+    assert "You may read here, and not write." in page
+
+
+def test_nobody_is_offered_more_trust_than_they_may_give(enter: Enter, ada: User, ben: User) -> None:
+    assert "Whole computer" in enter(ada).get("/").content.decode()
+    assert "Whole computer" not in enter(ben).get("/").content.decode()
+
+
+def test_a_chat_that_is_there_offers_less_trust_and_never_more(as_ada_in: Client, as_ada: Caller) -> None:
+    page = as_ada_in.get(a_talk(as_ada, 1)).content.decode()
+    assert '<option value="vault" selected>This folder</option>' in page
+    assert "Read-only box" in page
+    assert "Whole computer" not in page
+
+
+def test_a_chat_puts_markup_in_at_one_place_only(as_ada_in: Client) -> None:
+    assert "require-trusted-types-for 'script'" in as_ada_in.get("/")["Content-Security-Policy"]

@@ -1,0 +1,190 @@
+"""What the page shows of each kind of event."""
+
+from typing import Any
+
+import pytest
+
+from parachute_site.pages.telling import Item, Telling
+
+TURN = "0d0c9a43-6a1e-4a86-9d0a-2f0a3f6f2f11"
+SAID = {"content": "Hello", "source": "user", "attachments": []}
+
+
+class Teller:
+    def __init__(self) -> None:
+        self.telling = Telling("/vault")
+        self.seq = 0
+
+    def tell(self, kind: str, second: int = 0, **payload: Any) -> Item | None:
+        self.seq += 1
+        row = {
+            "type": kind,
+            "turnId": TURN,
+            "seq": self.seq,
+            "ts": f"2026-11-18T10:00:{second:02}Z",
+            **payload,
+        }
+        return self.telling.take(row)
+
+    def shown(self, kind: str, **payload: Any) -> str:
+        item = self.tell(kind, **payload)
+        assert item
+        return item.html()
+
+    def uses(self, name: str, parent: str | None = None, **given: Any) -> str:
+        tool = {"id": f"use-{self.seq}", "name": name, "input": given}
+        return self.shown("tool_use", tool=tool, parentToolUseId=parent)
+
+    def answered(self, content: str, *, tool: str = "use-0", is_error: bool = False) -> str:
+        result = {
+            "toolUseId": tool,
+            "content": content,
+            "isError": is_error,
+            "durationMs": 240,
+            "truncated": False,
+        }
+        return self.shown("tool_result", **result)
+
+    @property
+    def whole(self) -> str:
+        return "".join(item.html() for item in self.telling.turn(TURN).items)
+
+
+@pytest.fixture
+def teller() -> Teller:
+    return Teller()
+
+
+def test_what_people_say_is_text_and_never_markup(teller: Teller) -> None:
+    found = teller.shown("user_message", **SAID | {"content": "<b>*x*</b>\u202e"})
+    assert "&lt;b&gt;*x*&lt;/b&gt;" in found
+    assert "U+202E" in found
+
+
+def test_what_a_program_said_is_told_apart(teller: Teller) -> None:
+    assert "by a program" in teller.shown("user_message", **SAID | {"source": "api"})
+
+
+def test_files_that_came_with_it_can_be_fetched(teller: Teller) -> None:
+    file = {"fileName": "a<b>.png", "size": 2048, "url": "/api/chat/x/attachments/y", "mimeType": "image/png"}
+    found = teller.shown("user_message", **SAID | {"attachments": [file]})
+    assert 'href="/api/chat/x/attachments/y"' in found
+    assert "a&lt;b&gt;.png" in found
+
+
+def test_thinking_is_folded_and_says_how_long_it_took(teller: Teller) -> None:
+    teller.tell("user_message", second=1, **SAID)
+    item = teller.tell("thinking", second=5, block=0, content="<i>hm</i>")
+    assert item
+    assert "Thought for 4 s" in item.html()
+    assert "&lt;i&gt;hm&lt;/i&gt;" in item.html()
+    assert " open" not in item.html()
+
+
+def test_a_tool_is_one_line_with_its_path_in_the_vault(teller: Teller) -> None:
+    found = teller.uses("Read", file_path="/vault/Garden/Quinces.md")
+    assert ">Garden/Quinces.md<" in found
+    assert "running" in found
+
+
+def test_its_result_comes_into_the_same_element(teller: Teller) -> None:
+    before = teller.uses("Read", file_path="/vault/a.md")
+    after = teller.answered("<x> is 1")
+    assert before.split('id="')[1].split('"')[0] == after.split('id="')[1].split('"')[0]
+    assert "&lt;x&gt; is 1" in after
+    assert "0.2 s" in after
+    assert teller.whole == after
+
+
+def test_an_edit_shows_what_it_changes(teller: Teller) -> None:
+    found = teller.uses("Edit", file_path="/vault/a.md", old_string="one\ntwo", new_string="one\n2\n3")
+    assert '<div class="d">- two</div><div class="a">+ 2</div><div class="a">+ 3</div>' in found
+    assert " open" in found
+    assert "+2 \N{MINUS SIGN}1" in teller.answered("ok")
+
+
+def test_a_new_file_is_all_new(teller: Teller) -> None:
+    assert '<div class="a">+ hello</div>' in teller.uses("Write", file_path="a.md", content="hello\n")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"old_string": "a\n" * 50_000, "new_string": "b\n" * 50_000},
+        {"old_string": 7, "new_string": None},
+        {"edits": "not a list"},
+        {"edits": [3, {"old_string": "a"}]},
+        {},
+    ],
+)
+def test_any_input_of_an_edit_is_shown(given: dict[str, Any], teller: Teller) -> None:
+    assert len(teller.uses("MultiEdit", **given)) < 100_000
+
+
+def test_a_command_is_shown_as_it_will_run(teller: Teller) -> None:
+    found = teller.uses("Bash", command="rm \u202e x | sh", description="Tidy up")
+    assert "Tidy up" in found
+    assert "rm \N{REPLACEMENT CHARACTER}U+202E x | sh" in found
+
+
+def test_a_tool_that_nobody_knows_shows_its_input(teller: Teller) -> None:
+    found = teller.uses("mcp__weather__look_up", city="Lisbon")
+    assert "weather: look_up" in found
+    assert "&quot;city&quot;: &quot;Lisbon&quot;" in found
+
+
+def test_what_failed_and_what_was_refused_say_so_by_a_word(teller: Teller) -> None:
+    teller.uses("Bash", command="false")
+    assert "failed" in teller.answered("exit 1", is_error=True)
+    teller.uses("Read", file_path="/vault/.env")
+    tool = {"toolUseId": "use-2", "toolName": "Read", "reason": "Secrets stay secret.", "rule": "deny"}
+    found = teller.shown("permission_denied", **tool)
+    assert "refused" in found
+    assert "Secrets stay secret." in found
+    assert "refused" in teller.answered("denied", tool="use-2", is_error=True)
+
+
+def test_a_refusal_may_come_before_its_tool(teller: Teller) -> None:
+    teller.tell("permission_denied", toolUseId="use-1", toolName="Read", reason="No.", rule="deny")
+    assert "No." in teller.uses("Read", file_path=".env")
+
+
+def test_what_a_helper_does_stands_in_the_card_of_its_call(teller: Teller) -> None:
+    teller.uses("Task", description="Look around")
+    inner = teller.uses("Read", parent="use-0", file_path="b.md")
+    assert teller.telling.turn(TURN).items[0].inside[0].into == "inside-tool-1"
+    assert inner in teller.whole
+
+
+def test_a_long_result_says_that_there_is_more(teller: Teller) -> None:
+    teller.uses("Read", file_path="a.md")
+    found = teller.answered("x" * 50_000)
+    assert "Only the beginning is shown." in found
+    assert len(found) < 12_000
+
+
+def test_the_end_says_what_it_took(teller: Teller) -> None:
+    usage = {"inputTokens": 2_000, "outputTokens": 310}
+    found = teller.shown("done", model="sonnet", usage=usage, costUsd=0.0131)
+    assert "sonnet" in found
+    assert "2,310 tokens" in found
+    assert "$0.013" in found
+
+
+def test_an_error_offers_its_remedy(teller: Teller) -> None:
+    action = {"key": "r", "label": "Send again", "action": "retry"}
+    error = {"title": "Too many requests", "message": "<wait>", "actions": [action], "retryDelayMs": 5000}
+    found = teller.shown("typed_error", code="rate_limited", canRetry=True, **error)
+    assert "&lt;wait&gt;" in found
+    assert 'data-action="retry" data-wait="5000"' in found
+
+
+def test_what_ended_otherwise_says_so(teller: Teller) -> None:
+    assert "Stopped." in teller.shown("aborted", partialResponse="", abortedBy="ada")
+    assert "Incident 7" in teller.shown("error", error="Incident 7")
+    assert "Careful" in teller.shown("warning", code="x", title="Careful", message="Hot", details=[])
+
+
+def test_what_is_of_no_use_to_a_reader_is_not_shown(teller: Teller) -> None:
+    for kind in ("session", "init", "model", "prompt_metadata", "turn_waiting", "something_new"):
+        assert teller.tell(kind) is None
