@@ -22,8 +22,8 @@ from tests.bench.alone import Alone
 from tests.bench.measures import Row
 from tests.bench.ours import Ours
 from tests.bench.waiting import pss
-from tests.processes.conftest import REAL, RunningUp, free_port
 from tests.processes.program import Program
+from tests.processes.running import REAL, RunningUp, free_port
 from tests.scripted_model import ScriptedModel
 
 SECOND_START_AIM = 6_000.0  # ms

@@ -16,7 +16,7 @@ import psutil
 
 from tests.bench.measures import Row
 from tests.bench.ours import Ours
-from tests.processes.conftest import RunningUp
+from tests.processes.running import RunningUp
 
 EVENTS = 10_000
 REPLAYS = 7

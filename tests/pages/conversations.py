@@ -10,6 +10,7 @@ from sessions_app.access.caller import Caller
 from sessions_app.log import record_all
 from sessions_app.models import EventType, Turn, TurnStatus
 
+Row = tuple[EventType, dict[str, Any]]
 ANSWER = "The **quinces** are ripe in October, after the first frost.\n\n- see `Garden/Quinces.md`\n- or ask"
 DONE = {
     "model": "sonnet",
@@ -31,7 +32,7 @@ def said_and_answered(
         "durationMs": 20,
         "truncated": False,
     }
-    rows = [
+    rows: list[Row] = [
         (EventType.THINKING, {"block": 0, "content": "A note may say so."}),
         (EventType.TOOL_USE, {"tool": tool, "parentToolUseId": None}),
         (EventType.TOOL_RESULT, result),
@@ -41,6 +42,6 @@ def said_and_answered(
     return opened
 
 
-def ended(opened: Opened, status: TurnStatus, rows: list[tuple[EventType, dict[str, Any]]]) -> None:
+def ended(opened: Opened, status: TurnStatus, rows: list[Row]) -> None:
     Turn.objects.filter(pk=opened.turn_id).update(status=status, ended_at=timezone.now())
     record_all(opened.session_id, rows, turn_id=opened.turn_id)

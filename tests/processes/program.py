@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from tests.processes.conftest import ROOT, RunningUp
+from tests.processes.running import ROOT, RunningUp
 
 PATIENCE = 60.0
 TERMINAL = {"done", "aborted", "error", "typed_error"}

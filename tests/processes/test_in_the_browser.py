@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from agents_app.demo_model.wire import Reply, Text, Thinking, say
-from tests.processes.conftest import RunningUp, StartUp
+from tests.processes.running import RunningUp, StartUp
 from tests.scripted_model import ScriptedModel, calls
 
 pytestmark = [pytest.mark.processes, pytest.mark.browser]

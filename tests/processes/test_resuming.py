@@ -1,15 +1,14 @@
 """The ladder of resuming with the real CLI: what is told of it is what the model really got."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agents_app.demo_model.wire import say
-from tests.processes.conftest import RunningUp, StartUp
 from tests.processes.program import Program, of_type
+from tests.processes.running import RunningUp
 from tests.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.processes
@@ -17,26 +16,10 @@ pytestmark = pytest.mark.processes
 ANSWER = "Quinces ripen in October."
 
 
-@pytest.fixture
-def model() -> Iterator[ScriptedModel]:
-    with ScriptedModel() as scripted:
-        scripted.script("quinces", [say(ANSWER)])
-        yield scripted
-
-
-@pytest.fixture
-def up(start_up: StartUp, model: ScriptedModel) -> RunningUp:
-    return start_up({"ANTHROPIC_BASE_URL": model.url})
-
-
-@pytest.fixture
-def program(up: RunningUp, variables: dict[str, str]) -> Program:
-    return Program(up, variables)
-
-
 class Conversation:
     def __init__(self, up: RunningUp, program: Program, model: ScriptedModel) -> None:
         self._program, self._model = program, model
+        model.script("quinces", [say(ANSWER)])
         accepted = program.post("When do quinces ripen?")
         program.finished(accepted)
         self.id = accepted["sessionId"]

@@ -10,7 +10,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager, closing
 from typing import Self
 from uuid import UUID
@@ -21,8 +21,8 @@ import pytest
 
 from agents_app.demo_model.wire import Happening, Reply, Stall, Text
 from sessions_app.stream import KEEP_ALIVE
-from tests.processes.conftest import RunningUp, StartUp
 from tests.processes.program import TERMINAL, Event, Program
+from tests.processes.running import RunningUp
 from tests.scripted_model import Gate, ScriptedModel
 
 pytestmark = pytest.mark.processes
@@ -166,22 +166,6 @@ async def resumed(reader: asyncio.StreamReader) -> AsyncIterator[Event]:
     while line := await reader.readline():
         if line.startswith(b"data:"):
             yield json.loads(line[5:])
-
-
-@pytest.fixture
-def model() -> Iterator[ScriptedModel]:
-    with ScriptedModel() as scripted:
-        yield scripted
-
-
-@pytest.fixture
-def up(start_up: StartUp, model: ScriptedModel) -> RunningUp:
-    return start_up({"ANTHROPIC_BASE_URL": model.url})
-
-
-@pytest.fixture
-def program(up: RunningUp, variables: dict[str, str]) -> Program:
-    return Program(up, variables)
 
 
 def paced(*marks: str | Happening, pieces: int) -> tuple[str | Happening, ...]:

@@ -14,8 +14,8 @@ import pytest
 from agents_app.demo_model.wire import say
 from agents_app.turns.ringing import own_queue
 from parachute_site import env
-from tests.processes.conftest import RunningUp, StartUp
 from tests.processes.program import TERMINAL, Program, all_at_once, assert_no_gaps, of_type, rows
+from tests.processes.running import RunningUp
 from tests.scripted_model import ScriptedModel, calls
 
 pytestmark = pytest.mark.processes
@@ -59,22 +59,6 @@ class SecondWorker:
                 self._up.lines.append(f"second | {line.rstrip()}")
                 if "is ready" in line:
                     self._ready.set()
-
-
-@pytest.fixture
-def model() -> Iterator[ScriptedModel]:
-    with ScriptedModel() as scripted:
-        yield scripted
-
-
-@pytest.fixture
-def up(start_up: StartUp, model: ScriptedModel) -> RunningUp:
-    return start_up({"ANTHROPIC_BASE_URL": model.url})
-
-
-@pytest.fixture
-def program(up: RunningUp, variables: dict[str, str]) -> Program:
-    return Program(up, variables)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.processes.conftest import REAL, ROOT, RunningUp, StartUp
+from tests.processes.running import REAL, ROOT, RunningUp, StartUp
 
 pytestmark = pytest.mark.processes
 

@@ -1,36 +1,20 @@
 """The real processes, killed, left and overrun: every message is answered once, and nothing is left over."""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import psutil
 import pytest
 
 from agents_app.demo_model.wire import say
-from tests.processes.conftest import RunningUp, StartUp
 from tests.processes.program import TERMINAL, Program, all_at_once, assert_no_gaps, of_type, rows
+from tests.processes.running import RunningUp, StartUp
 from tests.scripted_model import Gate, ScriptedModel, calls, in_turn
 
 pytestmark = pytest.mark.processes
 
 PATIENCE = 60.0
-
-
-@pytest.fixture
-def model() -> Iterator[ScriptedModel]:
-    with ScriptedModel() as scripted:
-        yield scripted
-
-
-@pytest.fixture
-def up(start_up: StartUp, model: ScriptedModel) -> RunningUp:
-    return start_up({"ANTHROPIC_BASE_URL": model.url})
-
-
-@pytest.fixture
-def program(up: RunningUp, variables: dict[str, str]) -> Program:
-    return Program(up, variables)
 
 
 def breaks_off(model: ScriptedModel) -> Gate:

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.processes.conftest import free_port
+from tests.processes.running import free_port
 from tests.soak.run import soak
 
 

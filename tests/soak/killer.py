@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from parachute_site.up import processes
-from tests.processes.conftest import RunningUp
+from tests.processes.running import RunningUp
 
 NAMES = ("web", "turns", "background", "valkey")
 PAUSE = 3.0  # seconds between two kills, on average; some come at once, as misfortunes do

@@ -18,8 +18,8 @@ from time import monotonic
 
 import aiohttp
 
-from tests.processes.conftest import ROOT, RunningUp
 from tests.processes.program import Program
+from tests.processes.running import ROOT, RunningUp
 from tests.scripted_model import ScriptedModel
 from tests.soak import checks, kept, script
 from tests.soak.killer import Kill, Killer
