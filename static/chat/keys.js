@@ -24,6 +24,7 @@ function of(event, rail, composer) {
 
 function find(rail) {
   rail.open(true);
+  rail.find.focus();
   rail.find.select();
 }
 

@@ -1,0 +1,67 @@
+import os
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.browser.house import QUIET, House, Tab
+from tests.processes.program import Program
+from tests.processes.running import REAL, RunningUp, free_port
+from tests.scripted_model import ScriptedModel
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as play:
+        chromium = play.chromium.launch(executable_path="/usr/bin/chromium", args=list(QUIET))
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def house(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    folder = tmp_path_factory.mktemp("house")
+    (folder / "vault").mkdir()
+    with ScriptedModel() as model:
+        variables = {
+            name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TZ") if name in os.environ
+        } | {
+            "PARACHUTE_HOME": str(folder / "home"),
+            "VAULT_PATH": str(folder / "vault"),
+            "PORT": str(free_port()),
+            "ANTHROPIC_BASE_URL": model.url,
+        }
+        up = RunningUp(REAL, folder, variables)
+        try:
+            up.wait_ready()
+            yield House(up, model, Program(up, variables), _signed_in(browser, up))
+            up.stop()
+            assert up.left() == {}
+        finally:
+            up.end_at_any_price()
+
+
+def _signed_in(browser: Browser, up: RunningUp) -> object:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(up.sign_in)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_selector("#message")
+    state = context.storage_state()
+    context.close()
+    return state
+
+
+@pytest.fixture
+def tab(house: House, browser: Browser) -> Iterator[Tab]:
+    opened = house.tab(browser)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def other_tab(house: House, browser: Browser) -> Iterator[Tab]:
+    """Another device of the same person."""
+    opened = house.tab(browser)
+    yield opened
+    opened.close()
