@@ -25,8 +25,8 @@ from sessions_app.models.attachment import FOLDER, LARGEST
 MOST = 10  # in one message
 GONE = "The file is not in the vault any more. Whoever moved or deleted it may have it."
 NO_FOLDER = (
-    f"Attachments are kept in {FOLDER} of the vault. A part of that path is a link or a file there: make it a "
-    "folder, then send it again."
+    f"Attachments are kept in {FOLDER} of the vault. A part of that path is a link or a file there: make it "
+    "a folder, then send it again."
 )
 
 

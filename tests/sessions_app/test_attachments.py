@@ -48,7 +48,7 @@ class TestNames:
             ("half\ud800.md", "half.md"),
             ("a\u2028b\u200b.md", "ab.md"),
             (" pears.md. . ", "pears.md"),
-            ("Quitten im Herbst – süß.md", "Quitten im Herbst – süß.md"),
+            ("Quitten im Herbst und süß.md", "Quitten im Herbst und süß.md"),
             ("x" * 300 + ".md", "x" * 117 + ".md"),
             ("x" * 3_000_000, "x" * 120),
             ("..", ""),
@@ -85,12 +85,9 @@ class TestNames:
     def test_two_of_one_name_are_two_files(self, vault: Path) -> None:
         first, second = kept_as(vault, ("photo.png", PNG + b"1"), ("photo.png", PNG + b"2"))
         (third,) = kept_as(vault, ("photo.png", PNG + b"3"))
-        assert [Path(path).name for path in (first, second, third)] == [
-            "photo.png",
-            "photo-2.png",
-            "photo-3.png",
-        ]
-        assert [(vault / path).read_bytes()[-1:] for path in (first, second, third)] == [b"1", b"2", b"3"]
+        paths = [vault / path for path in (first, second, third)]
+        assert [path.name for path in paths] == ["photo.png", "photo-2.png", "photo-3.png"]
+        assert [path.read_bytes()[-1:] for path in paths] == [b"1", b"2", b"3"]
 
     def test_a_path_as_a_name_leaves_the_folder_by_no_step(self, vault: Path) -> None:
         (path,) = kept_as(vault, ("../../x", b"text"))
