@@ -8,7 +8,7 @@ from sessions_app.models.attachment import ContentType
 
 LONGEST = 120  # characters, as shown
 _LONGEST_GIVEN = 1_000  # more of it is not looked at
-_LONGEST_STORED = 200  # bytes; a file system takes 255, and numbers and endings are put to it
+_LONGEST_STORED = 120  # bytes; some file systems take 143, and a number and an ending are put to it
 # Control characters, those that turn or hide text (bidi among them), halves of pairs, and line separators.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _NOT_EVERYWHERE = re.compile(r'[<>:"|?*]')  # vaults are synced to systems that cannot have these in a name
