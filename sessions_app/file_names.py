@@ -30,7 +30,7 @@ def shown(given: str) -> str:
     base = re.split(r"[/\\]", given[-_LONGEST_GIVEN:])[-1]
     seen = "".join(c for c in base if unicodedata.category(c) not in _UNSEEN)
     # Some systems leave dots and blanks at the end away: `x.exe.` would be `x.exe` there.
-    return _cut(unicodedata.normalize("NFC", seen).strip().rstrip(". "), LONGEST)
+    return _cut(unicodedata.normalize("NFC", seen).strip().rstrip(". "), LONGEST).rstrip(". ")
 
 
 def stored(name: str, kind: str) -> str:

@@ -5,8 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from django.db import transaction
+from hypothesis import strategies as st
 
 from sessions_app import attachments, file_names
 from sessions_app.attachments import Given
@@ -77,6 +79,15 @@ class TestNames:
     )
     def test_the_name_in_the_vault_says_what_the_file_is(self, name: str, kind: str, stored: str) -> None:
         assert file_names.stored(name, kind) == stored
+
+    @hypothesis.given(st.text(), st.sampled_from(ContentType.values))
+    def test_whatever_it_was_it_is_one_name_that_any_file_system_takes(self, given: str, kind: str) -> None:
+        seen = file_names.shown(given)
+        assert file_names.shown(seen) == seen
+        assert len(seen) <= 120
+        stored = file_names.stored(seen, kind) if seen else "x"
+        assert not set(stored) & set('/\\\0<>:"|?*') and stored not in ("", ".", "..")
+        assert len(stored.encode()) <= 124
 
     def test_a_long_name_of_long_characters_is_stored(self, vault: Path) -> None:
         (path,) = kept_as(vault, ("🍐" * 115 + ".png", b"text"))
