@@ -87,6 +87,11 @@ class TestTheSameRequestTwice:
         assert first == second
         assert kept(vault) == ["pears.md"]
 
+    def test_is_answered_without_the_vault(self, as_ada: Caller, vault: Path) -> None:
+        first = open_turn(as_ada, with_files(NOTE), key="k")
+        vault.rename(vault.with_name("away"))
+        assert open_turn(as_ada, with_files(NOTE), key="k") == first
+
     def test_leaves_none_when_they_meet(self, as_ada: Caller, vault: Path) -> None:
         opened = at_once(lambda _: open_turn(as_ada, with_files(NOTE), key="k"))
         assert len(set(opened)) == 1
