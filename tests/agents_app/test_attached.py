@@ -16,9 +16,8 @@ from sessions_app.access.services import caller_of_user
 from sessions_app.attachments import Given
 from sessions_app.models import Attachment, Session, Turn
 from sessions_app.threads import in_thread
-from tests.agents_app.engine import Engine, events
-from tests.agents_app.test_opening import at_once
-from tests.agents_app.test_turns_given_back import lose
+from tests.agents_app.at_once import at_once
+from tests.agents_app.engine import Engine, events, lose
 
 pytestmark = [
     pytest.mark.database,

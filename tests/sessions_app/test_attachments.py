@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import hypothesis
 import pytest
@@ -15,7 +14,6 @@ from sessions_app.attachments import Given
 from sessions_app.errors import Invalid, NotReady, ParachuteError, TooLarge
 from sessions_app.folders import Folder
 from sessions_app.models import Attachment, ContentType, Message, Session, Turn
-from tests.sessions_app.test_models import refused_by
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 ELF = b"\x7fELF\x02\x01\x01\0"
@@ -221,39 +219,11 @@ class TestTheVault:
 
 @pytest.mark.database
 @pytest.mark.django_db
-class TestTheRow:
-    @pytest.fixture
-    def message(self, session: Session, turn: Callable[..., Turn]) -> Message:
-        return Message.objects.create(session=session, turn=turn(), content="x")
-
-    def row(self, message: Message, **more: Any) -> Attachment:
-        fields = {"position": 0, "file_name": "x.md", "mime_type": ContentType.TEXT, "size": 1}
-        fields |= {"path": "Chat/assets/2026-11-18/x.md", "session_id": message.session_id, **more}
-        return Attachment.objects.create(message=message, **fields)
-
-    @pytest.mark.parametrize(
-        ("constraint", "wrong"),
-        [
-            ("attachment_type_is_known", {"mime_type": "text/html"}),
-            ("attachment_size_is_allowed", {"size": 0}),
-            ("attachment_size_is_allowed", {"size": 20 * MIB + 1}),
-            ("attachment_lies_in_its_folder", {"path": "Garden/x.md"}),
-            ("attachment_has_a_name", {"file_name": ""}),
-        ],
-    )
-    def test_what_must_never_be_is_refused(
-        self, constraint: str, wrong: dict[str, Any], message: Message
-    ) -> None:
-        refused_by(constraint, lambda: self.row(message, **wrong))
-
-    def test_a_place_is_given_once(self, message: Message) -> None:
-        self.row(message)
-        refused_by("attachments_have_an_order", lambda: self.row(message))
-
-    def test_it_goes_with_its_session_and_its_file_stays(self, message: Message, vault: Path) -> None:
-        taken = attachments.accepted([Given("x.md", b"x")])
-        with attachments.kept(vault, taken) as rows, transaction.atomic():
-            attachments.attach(message, rows)
-        message.session.delete()
-        assert not Attachment.objects.exists()
-        assert (vault / rows[0].path).read_bytes() == b"x"
+def test_a_file_outlives_its_session(session: Session, turn: Callable[..., Turn], vault: Path) -> None:
+    message = Message.objects.create(session=session, turn=turn(), content="x")
+    taken = attachments.accepted([Given("x.md", b"x")])
+    with attachments.kept(vault, taken) as rows, transaction.atomic():
+        attachments.attach(message, rows)
+    session.delete()
+    assert not Attachment.objects.exists()
+    assert (vault / rows[0].path).read_bytes() == b"x"
