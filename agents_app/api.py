@@ -107,7 +107,8 @@ async def inject_message(request: HttpRequest, session_id: UUID, order: InjectRe
 
 async def _open(request: HttpRequest, order: ChatRequest) -> Opened:
     key = idempotency_key(request.headers.get("Idempotency-Key", ""))
-    return await in_thread(open_turn)(caller_of(request), order.as_opening(), key=key)
+    opening = await in_thread(order.as_opening)()
+    return await in_thread(open_turn)(caller_of(request), opening, key=key)
 
 
 def _wants_json(request: HttpRequest) -> bool:

@@ -24,7 +24,8 @@ class ChatSocket(FollowSocket):
         caller = self.caller_who_may(Scope.CHAT)
         given = _parsed(ChatRequest, self._for_this_session(order))
         key = idempotency_key(order.get("key") or "")
-        opened = await in_thread(open_turn)(caller, given.as_opening(), key=key)
+        opening = await in_thread(given.as_opening)()
+        opened = await in_thread(open_turn)(caller, opening, key=key)
         await self.say(
             {
                 "type": "accepted",

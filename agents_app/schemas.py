@@ -1,13 +1,21 @@
+from base64 import b64decode
 from typing import Literal
 from uuid import UUID
 
 from pydantic import Field
 
 from agents_app.turns.opening import Opening
+from sessions_app.attachments import Given
 from sessions_app.errors import Invalid
 from sessions_app.schemas import Order, Wire
 
 LONGEST_KEY = 255
+
+
+class AttachmentIn(Order):
+    file_name: str = Field(description="What is before its last / is left away", examples=["pruning.md"])
+    mime_type: str = Field("", description="Not relied on: the content shows it", examples=["text/markdown"])
+    base64_data: str = Field(description="At most 20 MB when decoded", examples=["IyBQcnVuaW5nCg=="])
 
 
 class ChatRequest(Order):
@@ -27,8 +35,12 @@ class ChatRequest(Order):
     recovery_mode: Literal["inject_context", "fresh_start"] | None = Field(
         None, description="Not to resume the agent: tell it what was said, or start anew"
     )
+    attachments: list[AttachmentIn] = Field(
+        [], description="At most 10 files. With one of them the message may be empty"
+    )
 
     def as_opening(self) -> Opening:
+        """Decodes the files, so it is called in a thread."""
         return Opening(
             message=self.message,
             session_id=_session_id(self.session_id),
@@ -42,7 +54,16 @@ class ChatRequest(Order):
             continued_from=self.continued_from,
             trust_level=self.trust_level,
             recovery=self.recovery_mode or "",
+            attachments=tuple(_given(number, file) for number, file in enumerate(self.attachments)),
         )
+
+
+def _given(number: int, file: AttachmentIn) -> Given:
+    try:
+        return Given(file.file_name, b64decode(file.base64_data, validate=True))
+    except ValueError as error:
+        problem = "This is no base64: the standard alphabet with its padding, without line breaks."
+        raise Invalid.field(f"attachments.{number}.base64Data", problem) from error
 
 
 def _session_id(given: str | None) -> UUID | None:

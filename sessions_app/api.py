@@ -1,12 +1,13 @@
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from django.http import HttpRequest
+from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Query, Router
 from pydantic import Field
 
-from sessions_app import reading
+from sessions_app import attachments, reading
 from sessions_app.access.caller import Caller
+from sessions_app.downloads import DESCRIBED as FILE
 from sessions_app.errors import Invalid
 from sessions_app.schemas import PendingTurn, SessionDetail, SessionList, SessionOut, Text, Wire, refusals
 from sessions_app.threads import in_thread
@@ -82,6 +83,19 @@ def _detail(caller: Caller, session_id: UUID) -> SessionDetail:
         pending_turns=[PendingTurn(**turn) for turn in found["pending"]],
         children=[SessionOut.of(child) for child in found["children"]],
     )
+
+
+@router.get(
+    "/chat/{uuid:session_id}/attachments/{uuid:attachment_id}",
+    response=refusals(401, 403, 404),
+    openapi_extra={"responses": {200: FILE}},
+    summary="A file that came with a message",
+)
+async def get_attachment(
+    request: HttpRequest, session_id: UUID, attachment_id: UUID
+) -> StreamingHttpResponse:
+    found = await in_thread(attachments.download)(caller_of(request), session_id, attachment_id)
+    return found.response()
 
 
 def caller_of(request: HttpRequest) -> Caller:

@@ -15,11 +15,12 @@ from uuid import UUID
 
 from channels.consumer import AsyncConsumer
 from channels.exceptions import StopConsumer
+from django.conf import settings
 
 from sessions_app import watch
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Scope
-from sessions_app.errors import Invalid, NotFound, ParachuteError
+from sessions_app.errors import Invalid, NotFound, ParachuteError, TooLarge
 from sessions_app.flow import Send, patient
 from sessions_app.incidents import incident
 from sessions_app.sse import HEADERS, as_json, bodies
@@ -249,8 +250,11 @@ class FollowSocket(Streaming):
 
 
 def _order(message: Message) -> Message:
+    text = message.get("text") or ""
+    if len(text) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:  # as a body; nobody else looks at it here
+        raise TooLarge("The message is larger than 30 MB.")
     try:
-        order = json.loads(message.get("text") or "")
+        order = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise Invalid("Send text that is JSON: an object with a `type`.") from error
     if not isinstance(order, dict):

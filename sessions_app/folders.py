@@ -8,13 +8,16 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePath
+from typing import BinaryIO
 from uuid import uuid4
 
 LARGEST_FILE = 64 << 20  # bytes; an agent can make a file of any size without writing it
+MOST_ALIKE = 100
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a fifo would wait for a writer
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC  # follows no link
 _STEP = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -54,24 +57,23 @@ class Folder:
     def read(self, name: str, *, first: int | None = None) -> bytes:
         """The content of a regular file, or its first so many bytes; an `OSError` for anything else, and for
         one that would fill our memory."""
-        handle = os.open(_single(name), _READ, dir_fd=self._handle)
-        try:
-            status = os.fstat(handle)
-            if not stat.S_ISREG(status.st_mode):
-                raise FileNotFoundError(f"{name} is not a regular file")
-            if first is None and status.st_size > LARGEST_FILE:
+        with self.open(name) as file:
+            if first is None and os.fstat(file.fileno()).st_size > LARGEST_FILE:
                 raise OSError(errno.EFBIG, f"{name} is larger than {LARGEST_FILE:,} bytes")
-            with open(handle, "rb", closefd=False) as file:
-                return file.read(LARGEST_FILE if first is None else first)
-        finally:
+            return file.read(LARGEST_FILE if first is None else first)
+
+    def open(self, name: str) -> BinaryIO:
+        """A regular file, to be read piece by piece and closed by whoever has asked for it."""
+        handle = os.open(_single(name), _READ, dir_fd=self._handle)
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
             os.close(handle)
+            raise FileNotFoundError(f"{name} is not a regular file")
+        return os.fdopen(handle, "rb")
 
     def write(self, name: str, content: bytes) -> None:
         """Replaces a file as a whole: a reader sees the old content or the new one, nothing between."""
         fresh = f".{_single(name)}.{uuid4().hex[:8]}"
-        handle = os.open(
-            fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=self._handle
-        )
+        handle = os.open(fresh, _NEW, 0o644, dir_fd=self._handle)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
@@ -80,11 +82,43 @@ class Folder:
             os.unlink(fresh, dir_fd=self._handle)
             raise
 
+    def add(self, name: str, content: bytes) -> str:
+        """A new file under this name or, where that is taken, one like it. An empty file holds the name while
+        it is written, so that two who add at once never get the same."""
+        held = self._held(name)
+        try:
+            self.write(held, content)
+        except BaseException:
+            self.remove(held)
+            raise
+        return held
+
+    def remove(self, name: str) -> None:
+        """What is gone already, or has become a folder, is not ours any more."""
+        with suppress(OSError):
+            os.unlink(_single(name), dir_fd=self._handle)
+
+    def _held(self, name: str) -> str:
+        for free in _alike(_single(name)):
+            with suppress(FileExistsError):
+                os.close(os.open(free, _NEW, 0o644, dir_fd=self._handle))
+                return free
+        raise FileExistsError(errno.EEXIST, f"{name} is taken, and so are the names like it")
+
 
 def _single(name: str) -> str:
     if name in ("", ".", "..") or "/" in name:
         raise FileNotFoundError(f"{name!r} is not the name of one file")
     return name
+
+
+def _alike(name: str) -> Iterator[str]:
+    """`photo.png`, `photo-2.png` …, and when somebody has taken all of these, one that nobody has."""
+    stem, suffix = PurePath(name).stem, PurePath(name).suffix
+    yield name
+    for number in range(2, MOST_ALIKE + 1):
+        yield f"{stem}-{number}{suffix}"
+    yield f"{stem}-{uuid4().hex[:12]}{suffix}"
 
 
 def _make(name: str, handle: int) -> None:

@@ -5,8 +5,8 @@ from collections import defaultdict
 from typing import Any
 from uuid import UUID
 
-from sessions_app import transcripts
-from sessions_app.models import EventType, Message, Session, SessionEvent, Turn, TurnStatus
+from sessions_app import attachments, transcripts
+from sessions_app.models import Attachment, EventType, Message, Session, SessionEvent, Turn, TurnStatus
 from sessions_app.models.event import WORK
 
 Said = dict[str, Any]
@@ -18,12 +18,21 @@ def messages(session: Session) -> list[Said]:
     )
     done = [turn for turn, status in over.items() if status == TurnStatus.DONE]
     spoken = {message.pk: message for message in Message.objects.filter(session=session, turn_id__in=done)}
-    by_turn = _from_transcript(transcripts.raw(session.pk) or b"", spoken)
+    by_turn = _from_transcript(transcripts.raw(session.pk) or b"", spoken, _attached(session))
     by_turn |= _from_events([turn for turn in over if turn not in by_turn])
     return [said for turn in over for said in by_turn.get(turn, [])]
 
 
-def _from_transcript(transcript: bytes, spoken: dict[UUID, Message]) -> dict[UUID, list[Said]]:
+def _attached(session: Session) -> dict[UUID, list[Said]]:
+    by_message: defaultdict[UUID, list[Said]] = defaultdict(list)
+    for file in Attachment.objects.filter(session=session).order_by("position"):
+        by_message[file.message_id].append(attachments.as_json(file))
+    return by_message
+
+
+def _from_transcript(
+    transcript: bytes, spoken: dict[UUID, Message], attached: dict[UUID, list[Said]]
+) -> dict[UUID, list[Said]]:
     by_turn: defaultdict[UUID, list[Said]] = defaultdict(list)
     turn: UUID | None = None
     known = {str(key): message for key, message in spoken.items()}
@@ -31,7 +40,8 @@ def _from_transcript(transcript: bytes, spoken: dict[UUID, Message]) -> dict[UUI
         message = known.get(str(entry.get("uuid")))
         if message is not None:
             turn = message.turn_id
-            by_turn[turn].append(_of_message(message, str(entry.get("timestamp"))))
+            said = _of_message(message, str(entry.get("timestamp")))
+            by_turn[turn].append(said | {"attachments": attached.get(message.pk, [])})
         elif turn is not None and not _is_foreign_prompt(entry):
             _append(by_turn[turn], entry, turn)
         else:
@@ -90,7 +100,7 @@ def _from_events(turns: list[UUID]) -> dict[UUID, list[Said]]:
 
 def _of_event(event: SessionEvent) -> Said:
     role, block = _block(EventType(event.type), event.payload)
-    return {
+    said = {
         "id": f"{event.turn_id}:{event.seq}",
         "role": role,
         "content": [block],
@@ -98,6 +108,9 @@ def _of_event(event: SessionEvent) -> Said:
         "turnId": str(event.turn_id),
         "parentToolUseId": event.payload.get("parentToolUseId"),
     }
+    if event.type == EventType.USER_MESSAGE:
+        said["attachments"] = event.payload.get("attachments", [])
+    return said
 
 
 def _block(kind: EventType, payload: dict[str, Any]) -> tuple[str, dict[str, Any]]:

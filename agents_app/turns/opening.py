@@ -2,8 +2,9 @@
 first two rows of its stream. What is known to fail is refused here, before anything is written."""
 
 import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -14,13 +15,15 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from agents_app import walls, workers
+from agents_app.turns import receipts
 from agents_app.turns.ringing import ring_workers
+from sessions_app import attachments, file_names
 from sessions_app.access.caller import MAY_WRITE, Caller
 from sessions_app.access.models import TrustLevel, Workspace
+from sessions_app.attachments import Accepted, Given
 from sessions_app.errors import (
     Conflict,
     Forbidden,
-    IdempotencyMismatch,
     Invalid,
     ModelNotAllowed,
     NotFound,
@@ -32,12 +35,21 @@ from sessions_app.errors import (
     TrustTooHigh,
 )
 from sessions_app.log import record_all
-from sessions_app.models import EventType, Message, Receipt, Session, SessionStatus, Turn, TurnStatus
+from sessions_app.models import (
+    Attachment,
+    EventType,
+    Message,
+    Receipt,
+    Session,
+    SessionStatus,
+    Turn,
+    TurnStatus,
+)
+from sessions_app.reading import visible
 from sessions_app.storable import is_storable
 
 LONGEST_MESSAGE = 102_400
 MOST_WAITING = 20
-RECEIPTS_LIVE = timedelta(hours=24)
 LONGEST_DEFAULT_TITLE = 60
 RESTRICTED_BY = [TrustLevel.FULL, TrustLevel.VAULT, TrustLevel.SANDBOXED]  # each is less than the one before
 
@@ -58,6 +70,15 @@ class Opening:
     continued_from: UUID | None = None
     trust_level: str | None = None
     recovery: str = ""
+    attachments: tuple[Given, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """Of all that was said: two with the same are the same request."""
+        said = hashlib.sha256(repr(self).encode())  # without what is in the files
+        for file in self.attachments:
+            said.update(hashlib.sha256(file.content).digest())
+        return said.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -72,51 +93,56 @@ class Opened:
 
 
 def open_turn(caller: Caller, opening: Opening, *, key: str = "") -> Opened:
-    """Accepts what was said. With an idempotency key the same words are accepted once."""
+    """Accepts what was said. With an idempotency key the same words are accepted once. Never called inside a
+    transaction: its files are kept or taken away by how its own one ends."""
     _check_text(opening, key)
+    files = attachments.accepted(opening.attachments)
     if not key:
-        return _open(caller, opening)
-    digest = hashlib.sha256(repr(opening).encode()).hexdigest()
+        with _kept(caller, opening, files) as kept, transaction.atomic():
+            return _open(caller, opening, kept)
+    digest = opening.digest
+    if files and (known := receipts.turn_of(caller, key, digest)):  # before a second copy of them is made
+        return Opened.of(known)
     try:
-        with transaction.atomic():
-            _forget_old_receipt(caller, key)
-            receipt = Receipt.objects.create(caller=caller.name, key=key, body_digest=digest)
-            opened = _open(caller, opening)
+        with _kept(caller, opening, files) as kept, transaction.atomic():
+            receipt = receipts.new(caller, key, digest)
+            opened = _open(caller, opening, kept)
             Receipt.objects.filter(pk=receipt.pk).update(turn=opened.turn_id)
             return opened
     except IntegrityError:
-        return _as_before(caller, key, digest)
-
-
-def _forget_old_receipt(caller: Caller, key: str) -> None:
-    old = timezone.now() - RECEIPTS_LIVE
-    Receipt.objects.filter(caller=caller.name, key=key, created_at__lt=old).delete()
-
-
-def _as_before(caller: Caller, key: str, digest: str) -> Opened:
-    receipt = Receipt.objects.select_related("turn").filter(caller=caller.name, key=key).first()
-    if receipt is None or receipt.turn is None:
+        known = receipts.turn_of(caller, key, digest)
+    if known is None:
         raise Conflict("Two requests met. Send it again.")
-    if receipt.body_digest != digest:
-        raise IdempotencyMismatch("This Idempotency-Key was used for another request. Choose a new one.")
-    if not Session.objects.visible_to(caller).filter(pk=receipt.turn.session_id).exists():
-        raise NotFound("There is no such session any more, or you may not see it any more.")
-    return Opened.of(receipt.turn)
+    return Opened.of(known)
 
 
-@transaction.atomic
-def _open(caller: Caller, opening: Opening) -> Opened:
+@contextmanager
+def _kept(caller: Caller, opening: Opening, files: list[Accepted]) -> Iterator[list[Attachment]]:
+    """Its files in the vault. Whoever may not write there is refused before anything is written."""
+    if not files:
+        yield []
+        return
+    if opening.session_id is None:
+        workspace = _workspace(caller, opening.workspace)
+    else:
+        workspace = visible(caller, opening.session_id).workspace
+        _check_role(caller, workspace)
+    with attachments.kept(Path(workspace.vault_path), files) as kept:
+        yield kept
+
+
+def _open(caller: Caller, opening: Opening, kept: list[Attachment]) -> Opened:
     known = opening.session_id
     session = existing(caller, known, opening) if known else _new(caller, opening)
-    return _say(caller, session, opening)
+    return _say(caller, session, opening, kept)
 
 
-def _say(caller: Caller, session: Session, opening: Opening) -> Opened:
+def _say(caller: Caller, session: Session, opening: Opening, kept: list[Attachment]) -> Opened:
     is_first = session.last_seq == 0
     before = 0 if is_first else Turn.objects.open().filter(session=session).count()
     turn = Turn(session=session, opened_seq=session.last_seq + 2, recovery=opening.recovery)
     turn.save(force_insert=True)
-    Message.objects.create(
+    message = Message.objects.create(
         session=session,
         turn=turn,
         source=caller.source,
@@ -125,9 +151,10 @@ def _say(caller: Caller, session: Session, opening: Opening) -> Opened:
         context=opening.initial_context if is_first else "",
         prior_conversation=opening.prior_conversation if is_first else "",
     )
+    attachments.attach(message, kept)
     rows = [
         (EventType.SESSION, about(session)),
-        (EventType.USER_MESSAGE, as_said(caller, opening)),
+        (EventType.USER_MESSAGE, as_said(caller, opening, kept)),
         *([(EventType.TURN_WAITING, {"reason": "queued", "position": before})] if before else []),
     ]
     said = record_all(session.pk, rows, turn_id=turn.pk)[1]
@@ -153,10 +180,10 @@ def about(session: Session, resume_info: dict[str, Any] | None = None) -> dict[s
     }
 
 
-def as_said(caller: Caller, opening: Opening) -> dict[str, Any]:
+def as_said(caller: Caller, opening: Opening, kept: Sequence[Attachment] = ()) -> dict[str, Any]:
     return {
         "content": opening.message or opening.initial_context,
-        "attachments": [],
+        "attachments": [attachments.as_json(file) for file in kept],
         "source": caller.source,
         "fromSessionId": None,
         "fromAgentSlug": None,
@@ -174,7 +201,7 @@ def _check_text(opening: Opening, key: str) -> None:
     _check_one("Idempotency-Key", key)
     # Context comes with a session's first message only: there it may stand alone.
     context = "" if opening.session_id else opening.initial_context
-    if not (opening.message.strip() or context.strip()):
+    if not (opening.message.strip() or context.strip() or opening.attachments):
         raise Invalid.field("message", "Say something: the message is empty.")
 
 
@@ -235,10 +262,11 @@ def _new(caller: Caller, opening: Opening) -> Session:
     workspace = _workspace(caller, opening.workspace)
     trust = _trust(caller, workspace, opening.trust_level)
     text = (opening.message or opening.initial_context).strip()
+    title = text.splitlines()[0].strip() if text else file_names.shown(opening.attachments[0].file_name)
     session = Session(
         workspace=workspace,
         created_by_id=caller.user_id,
-        title=text.splitlines()[0].strip()[:LONGEST_DEFAULT_TITLE],
+        title=title[:LONGEST_DEFAULT_TITLE],
         module=opening.module,
         model=_model(opening.model),
         system_prompt=opening.system_prompt,

@@ -42,8 +42,9 @@ def retell(session: Session) -> Retold:
 
 
 def _paragraph(said: dict[str, Any]) -> str:
-    """Words whole, tools by name: what they answered is for the agent to look up again."""
+    """Words whole, tools and files by name: what they said is for the agent to look up again."""
     words = [_words(block) for block in said["content"]]
+    words += [f"[attached {file['path']}]" for file in said.get("attachments", [])]
     text = "\n".join(word for word in words if word)
     who = "You" if said["role"] == "assistant" else "The person"
     return f"**{who}:** {text}" if text else ""

@@ -17,6 +17,7 @@ from uuid import uuid4
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from agents_app.turns import attached
 from agents_app.turns.retelling import Retold, retell
 from sessions_app import transcripts
 from sessions_app.models import EventType, Message, Recovery, Session, SessionEvent, Speaker, Turn
@@ -56,10 +57,10 @@ def start_of(turn: Turn, vault: Path, directory: Path, *, unresumable: str = "")
         rows += [_warning_of_the_copy()] if transcript else []
     if transcript is not None:
         _wait_for(more, transcript)
-        message, text = _first_words(turn, first, transcript)
+        message, text = _first_words(turn, first, transcript, vault)
         return Start(method, message, text, rows=tuple(rows))
     _wait_for(more, b"")
-    return _anew(turn, first, unresumable)
+    return _anew(turn, first, vault, unresumable)
 
 
 def _spoken(turn: Turn) -> QuerySet[Message]:
@@ -89,8 +90,8 @@ def _restored(session: Session, vault: Path, directory: Path, unresumable: str) 
     return copy
 
 
-def _anew(turn: Turn, message: Message, unresumable: str) -> Start:
-    text = _with_note(turn, _with_context(message))
+def _anew(turn: Turn, message: Message, vault: Path, unresumable: str) -> Start:
+    text = _with_note(turn, _with_context(message, vault))
     if not turn.session.message_count:
         transcripts.set_aside(turn.session_id)
         return Start("new", message, text)
@@ -109,11 +110,11 @@ def _anew(turn: Turn, message: Message, unresumable: str) -> Start:
     return Start(method, message, retold.before(text), retold, (lost,))
 
 
-def _first_words(turn: Turn, message: Message, transcript: bytes) -> tuple[Message, str]:
+def _first_words(turn: Turn, message: Message, transcript: bytes, vault: Path) -> tuple[Message, str]:
     """Without our message, it is said; with it, that the agent was interrupted. The CLI writes its transcript
     a moment late: where it does not know what our rows know, both are said."""
     if not transcripts.holds(transcript, message.pk):
-        return message, _with_note(turn, _with_context(message))
+        return message, _with_note(turn, _with_context(message, vault))
     note = Message.objects.create(
         id=uuid4(),
         session=turn.session,
@@ -137,18 +138,21 @@ def _wait_for(more: list[Message], transcript: bytes) -> None:
         Message.objects.filter(pk__in=unheard).update(waits=True)
 
 
-def _with_context(message: Message) -> str:
-    return "\n\n---\n\n".join(_sections(message))
+def _with_context(message: Message, vault: Path) -> str:
+    """What came with it first, and what is asked last: that is what a model heeds most."""
+    files = attached.told(message, vault)
+    return "\n\n---\n\n".join(_sections(message, files))
 
 
-def _sections(message: Message) -> Iterator[str]:
+def _sections(message: Message, files: str) -> Iterator[str]:
     if message.prior_conversation:
         yield f"## Prior conversation\n\n{message.prior_conversation}"
-    if message.context and message.content:
-        yield f"## Context\n\n{message.context}"
-        yield f"## Request\n\n{message.content}"
+    parts = (("Context", message.context), ("Attached files", files), ("Request", message.content))
+    said = [(title, text) for title, text in parts if text]
+    if len(said) == 1 and not files:
+        yield said[0][1]
     else:
-        yield message.context or message.content
+        yield from (f"## {title}\n\n{text}" for title, text in said)
 
 
 def _warning_of_the_copy() -> Row:

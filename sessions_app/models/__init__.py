@@ -8,12 +8,15 @@ from sessions_app.access.models import (
     TrustLevel,
     Workspace,
 )
+from sessions_app.models.attachment import Attachment, ContentType
 from sessions_app.models.event import EventType, SessionEvent
 from sessions_app.models.session import Kind, Session, SessionStatus, Source, TitleSource
 from sessions_app.models.turn import Message, Receipt, Recovery, Speaker, Turn, TurnStatus
 
 __all__ = [
     "ApiKey",
+    "Attachment",
+    "ContentType",
     "EventType",
     "Kind",
     "Membership",

@@ -6,8 +6,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
 
+from django.utils import timezone
+
 from agents_app.runtimes.scripted import Hold, ScriptedRuntime
+from agents_app.turns import leases
 from agents_app.turns.abort import abort
+from agents_app.turns.claim import claim
 from agents_app.turns.opening import Opened, Opening, open_turn
 from agents_app.turns.run import run_session
 from agents_app.turns.worker import Holder
@@ -95,3 +99,14 @@ async def has_no_gaps(session_id: UUID) -> bool:
     session = await Session.objects.aget(pk=session_id)
     seqs = [seq async for seq in session.events.order_by("seq").values_list("seq", flat=True)]
     return seqs == list(range(1, session.last_seq + 1))
+
+
+async def expire() -> None:
+    await Turn.objects.active().aupdate(leased_at=timezone.now() - leases.LEASE_ENDS * 2)
+
+
+async def lose(opened: Opened) -> None:
+    """A worker claims it and is heard of no more."""
+    assert await in_thread(claim)(opened.session_id, Holder("dead"))
+    await expire()
+    assert await in_thread(leases.sweep)() == 1

@@ -1,17 +1,14 @@
 """Opening a turn: what is accepted, what is refused, and that the same request is accepted once."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from threading import Barrier
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connections
 from django.utils import timezone
 
 from agents_app import workers
@@ -23,6 +20,7 @@ from sessions_app.access.caller import Caller
 from sessions_app.access.models import Membership, TrustLevel, Workspace
 from sessions_app.access.services import caller_of_user
 from sessions_app.models import Message, Receipt, Session, SessionStatus, Turn, TurnStatus
+from tests.agents_app.at_once import at_once
 from tests.agents_app.conftest import Rings
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db, pytest.mark.usefixtures("rings")]
@@ -337,21 +335,6 @@ class TestAtOnce:
             open_turn(as_ada, again(first))
         refused = at_once(lambda _: outcome(lambda: open_turn(as_ada, again(first))))
         assert sorted(refused) == ["Opened", "Opened", "QueueFull", "QueueFull"]
-
-
-def at_once(act: Callable[[int], Any], threads: int = 4) -> list[Any]:
-    """The same thing by several threads, each with a connection of its own, none before all are there."""
-    barrier = Barrier(threads)
-
-    def run(number: int) -> Any:
-        try:
-            barrier.wait()
-            return act(number)
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(run, range(threads)))
 
 
 def outcome(act: Callable[[], object]) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.utils import timezone
 
 from agents_app.runtimes.scripted import Begin, Say, Use
 from agents_app.turns import finish, leases
@@ -17,14 +16,16 @@ from agents_app.turns.starting import INTERRUPTED
 from agents_app.turns.steering import inject
 from agents_app.turns.worker import Holder
 from sessions_app import transcripts
-from sessions_app.models import Kind, Message, Session, SessionEvent, Turn, TurnStatus
+from sessions_app.models import Kind, Message, Session, SessionEvent, TurnStatus
 from sessions_app.threads import in_thread
 from tests.agents_app.conftest import Rings
 from tests.agents_app.engine import (
     Engine,
     events,
+    expire,
     has_no_gaps,
     last_words,
+    lose,
     message_of,
     pause,
     turn_of,
@@ -286,17 +287,6 @@ async def test_a_child_or_a_scheduled_run_fails_with_its_worker(engine: Engine, 
     newest = await SessionEvent.objects.filter(session=session).order_by("seq").alast()
     assert newest is not None
     assert newest.payload == {"status": "failed"}
-
-
-async def expire() -> None:
-    await Turn.objects.active().aupdate(leased_at=timezone.now() - leases.LEASE_ENDS * 2)
-
-
-async def lose(opened: Opened) -> None:
-    """A worker claims it and is heard of no more."""
-    assert await in_thread(claim)(opened.session_id, Holder("dead"))
-    await expire()
-    assert await in_thread(leases.sweep)() == 1
 
 
 def after(act: Callable[[], object], service: Callable[..., Any]) -> Callable[..., Any]:

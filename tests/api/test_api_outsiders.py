@@ -4,6 +4,7 @@ The list comes from the OpenAPI document and from the routes of the streams. A n
 here until it is named below with a body that would be good.
 """
 
+from base64 import b64encode
 from typing import Any
 from uuid import uuid4
 
@@ -12,6 +13,7 @@ import pytest
 from parachute_site.api import api
 from parachute_site.asgi import application
 from sessions_app.access.models import ApiKey
+from sessions_app.models import Attachment
 from tests.api.web import Answer, Web
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -56,12 +58,14 @@ async def ask(web: Web, method: str, path: str, known: dict[str, Any]) -> Answer
 @pytest.fixture
 async def foreign(ada_calls: Web) -> dict[str, Any]:
     """What is Ada's, by the names that paths have for it."""
-    said = await ada_calls.say(PRIVATE)
+    file = {"fileName": f"{PRIVATE}.md", "base64Data": b64encode(PRIVATE.encode()).decode()}
+    said = await ada_calls.say(PRIVATE, attachments=[file])
     key = await ApiKey.objects.aget(user__username="ada")
     await ApiKey.objects.filter(pk=key.pk).aupdate(name=PRIVATE)
     return {
         "session_id": said["sessionId"],
         "turn_id": said["turnId"],
+        "attachment_id": (await Attachment.objects.aget()).pk,
         "key_id": key.pk,
         "workspace": "default",
     }
@@ -96,7 +100,8 @@ async def test_cy_gets_404_and_changes_nothing(
 async def test_a_foreign_id_is_answered_as_an_unknown_one(
     method: str, path: str, foreign: dict[str, Any], cy_calls: Web
 ) -> None:
-    unknown = {"session_id": uuid4(), "turn_id": uuid4(), "key_id": 10**9, "workspace": "nowhere"}
+    unknown: dict[str, Any] = {name: uuid4() for name in ("session_id", "turn_id", "attachment_id")}
+    unknown |= {"key_id": 10**9, "workspace": "nowhere"}
     of_foreign, of_unknown = [await ask(cy_calls, method, path, each) for each in (foreign, unknown)]
     assert (of_foreign.status, of_foreign.body) == (of_unknown.status, of_unknown.body)
 

@@ -14,7 +14,7 @@ from tests.api.web import Web
 pytestmark = pytest.mark.django_db(transaction=True)
 
 MIB = 1024 * 1024
-NOT_YET = ["agent", "agentPath", "agentType", "contexts", "recoveryMode", "attachments", "nonsense"]
+NOT_YET = ["agent", "agentPath", "agentType", "contexts", "recoveryMode", "nonsense"]
 
 
 def fields_of(value: object) -> bytes:

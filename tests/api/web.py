@@ -117,11 +117,22 @@ class Stream:
             await self._read()
         return [Frame.read(text) for text in self._rest.split("\n\n") if text]
 
-    async def _read(self) -> None:
+    async def whole(self) -> bytes:
+        """Whatever it is, to the end that the server makes."""
+        content = bytearray()
+        while not self.is_over:
+            content += await self.piece()
+        return bytes(content)
+
+    async def piece(self) -> bytes:
         message = await self._exchange.hear()
         assert message["type"] == "http.response.body", message
-        self._rest += message.get("body", b"").decode()
         self.is_over = not message.get("more_body", False)
+        body: bytes = message.get("body", b"")
+        return body
+
+    async def _read(self) -> None:
+        self._rest += (await self.piece()).decode()
 
 
 class Web:
@@ -147,10 +158,7 @@ class Web:
 
     async def ask(self, method: str, path: str, body: bytes = b"", headers: Headers | None = None) -> Answer:
         async with self.streaming(method, path, body, headers) as stream:
-            content = b""
-            while not stream.is_over:
-                await stream._read()
-            content = stream._rest.encode()
+            content = await stream.whole()
         return Answer(stream.status, stream.headers, content)
 
     def exchange(self, method: str, path: str, headers: Headers | None = None) -> Exchange:

@@ -2,6 +2,7 @@
 
 import os
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -160,3 +161,42 @@ def test_folders_are_made_on_the_way(inside: Path) -> None:
         with Folder.at(inside) as folder, folder.below("a", "b", make=True) as deep:
             deep.write("c", b"x")
     assert (inside / "a" / "b" / "c").read_bytes() == b"x"
+
+
+def test_what_is_added_replaces_nothing(inside: Path) -> None:
+    with Folder.at(inside) as folder:
+        assert [folder.add("note.md", b"new"), folder.add("note.md", b"newer")] == ["note-2.md", "note-3.md"]
+        assert [folder.read(name) for name in folder.names()[1:]] == [b"new", b"newer", b"ours"]
+
+
+def test_what_is_added_follows_no_link(inside: Path) -> None:
+    (inside / "photo.png").symlink_to(inside.parent / "outside" / "secret")
+    (inside / "photo-2.png").symlink_to(inside.parent / "new")
+    with Folder.at(inside) as folder:
+        assert folder.add("photo.png", b"x") == "photo-3.png"
+    assert os.listdir(inside.parent / "outside") == ["secret"]
+    assert not (inside.parent / "new").exists()
+
+
+def test_many_that_add_at_once_get_a_name_each(inside: Path) -> None:
+    with Folder.at(inside) as folder, ThreadPoolExecutor(8) as pool:
+        names = list(pool.map(lambda n: folder.add("photo.png", b"%d" % n), range(120)))
+        assert [folder.read(name) for name in names] == [b"%d" % n for n in range(120)]
+
+
+def test_an_addition_that_fails_leaves_nothing(inside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("no")
+
+    monkeypatch.setattr(os, "rename", fail)
+    with Folder.at(inside) as folder:
+        with pytest.raises(OSError, match="no"):
+            folder.add("photo.png", b"x")
+        assert folder.names() == ["below", "note.md"]
+
+
+def test_what_is_gone_is_removed_without_a_word(inside: Path) -> None:
+    with Folder.at(inside) as folder:
+        for name in ("note.md", "note.md", "below"):
+            folder.remove(name)
+        assert folder.names() == ["below"]

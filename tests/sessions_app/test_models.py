@@ -11,6 +11,8 @@ from django.utils import timezone
 
 from sessions_app.models import (
     ApiKey,
+    Attachment,
+    ContentType,
     EventType,
     Kind,
     Membership,
@@ -24,6 +26,7 @@ from sessions_app.models import (
     TurnStatus,
     Workspace,
 )
+from sessions_app.models.attachment import LARGEST
 from sessions_app.models.event import TERMINAL
 from sessions_app.models.session import LIVE
 from sessions_app.models.turn import ACTIVE, OVER
@@ -52,6 +55,14 @@ def orchestrator(workspace: Workspace, **more: Any) -> Session:
     fields = {"kind": Kind.ORCHESTRATOR, "agent_slug": "gardener", "model": "m", "vault_root": "/v", **more}
     made: Session = Session.objects.create(workspace=workspace, **fields)
     return made
+
+
+def attachment(session: Session, turn: MakeTurn, **more: Any) -> Attachment:
+    message = more.pop("message", None) or Message.objects.create(session=session, turn=turn(), content="x")
+    fields = {"position": 0, "file_name": "x.md", "mime_type": ContentType.TEXT, "size": 1, **more}
+    return Attachment.objects.create(
+        session=session, message=message, **{"path": "Chat/assets/2026-11-18/x.md", **fields}
+    )
 
 
 def test_a_seq_is_given_once(session: Session) -> None:
@@ -172,6 +183,26 @@ def test_an_idempotency_key_has_one_receipt_a_caller() -> None:
     refused_by("one_receipt_a_key", lambda: note("user:1"))
 
 
+@pytest.mark.parametrize(
+    ("constraint", "wrong"),
+    [
+        ("attachment_size_is_allowed", {"size": 0}),
+        ("attachment_size_is_allowed", {"size": LARGEST + 1}),
+        ("attachment_lies_in_its_folder", {"path": "Garden/x.md"}),
+        ("attachment_has_a_name", {"file_name": ""}),
+    ],
+)
+def test_an_attachment_is_a_file_of_ours(
+    constraint: str, wrong: dict[str, Any], session: Session, turn: MakeTurn
+) -> None:
+    refused_by(constraint, lambda: attachment(session, turn, **wrong))
+
+
+def test_the_attachments_of_a_message_have_an_order(session: Session, turn: MakeTurn) -> None:
+    message = attachment(session, turn).message
+    refused_by("attachments_have_an_order", lambda: attachment(session, turn, message=message))
+
+
 def test_a_link_expires_after_it_was_made(ada: User) -> None:
     now = timezone.now()
     refused_by(
@@ -182,7 +213,7 @@ def test_a_link_expires_after_it_was_made(ada: User) -> None:
 
 CHOSEN = [
     (model, field.name)
-    for model in (ApiKey, Membership, Message, Session, SessionEvent, Turn, Workspace)
+    for model in (ApiKey, Attachment, Membership, Message, Session, SessionEvent, Turn, Workspace)
     for field in model._meta.get_fields()
     if isinstance(field, models.CharField) and field.choices
 ]
@@ -190,9 +221,8 @@ CHOSEN = [
 
 @pytest.fixture
 def one_of_each(session: Session, turn: MakeTurn) -> None:
-    of_turn = turn()
     event(session, 1)
-    Message.objects.create(session=session, turn=of_turn)
+    attachment(session, turn)
 
 
 @pytest.mark.parametrize(("model", "field"), CHOSEN, ids=lambda value: getattr(value, "__name__", value))

@@ -1,0 +1,150 @@
+"""Files that come with a message: what is taken, where they are kept, and how they are given back.
+
+They are written to the vault before their rows, and taken away where the rows are not written: a row never
+points to a file that was not there. A file that nobody points to, after a crash in between, is only a file.
+"""
+
+import errno
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from sessions_app import file_names, file_types
+from sessions_app.access.caller import Caller
+from sessions_app.downloads import Download
+from sessions_app.errors import Invalid, NotFound, NotReady, ParachuteError, TooLarge
+from sessions_app.folders import Folder
+from sessions_app.models import Attachment, ContentType, Message, Session
+from sessions_app.models.attachment import FOLDER, LARGEST
+
+MOST = 10  # in one message
+GONE = "The file is not in the vault any more. Whoever moved or deleted it may have it."
+NO_FOLDER = (
+    f"Attachments are kept in {FOLDER} of the vault. A part of that path is a link or a file there: make it "
+    "a folder, then send it again."
+)
+
+
+@dataclass(frozen=True)
+class Given:
+    """A file as somebody sends it."""
+
+    file_name: str
+    content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Accepted:
+    file_name: str
+    kind: ContentType
+    content: bytes = field(repr=False)
+
+
+def accepted(given: Sequence[Given]) -> list[Accepted]:
+    if len(given) > MOST:
+        raise Invalid.field("attachments", f"A message takes at most {MOST} files; these are {len(given)}.")
+    return [_accepted(f"attachments.{number}", file) for number, file in enumerate(given)]
+
+
+def _accepted(where: str, file: Given) -> Accepted:
+    name = file_names.shown(file.file_name)
+    if not name:
+        raise Invalid.field(f"{where}.fileName", "The file has no name that can be shown.")
+    if not file.content:
+        raise Invalid.field(f"{where}.base64Data", f"{name} is empty.")
+    if len(file.content) > LARGEST:
+        size, most = len(file.content) / (1 << 20), LARGEST >> 20
+        raise TooLarge(f"{name} has {size:.1f} MB; a file may have at most {most} MB.", fileName=name)
+    if file_types.is_program(name, file.content):
+        raise Invalid.field(f"{where}.fileName", f"{name} is a program. Programs are not taken.")
+    return Accepted(name, file_types.type_of(file.content), file.content)
+
+
+@contextmanager
+def kept(vault: Path, files: Sequence[Accepted]) -> Iterator[list[Attachment]]:
+    """Within it the files are in the vault, and their rows are to be written. Whatever is raised takes them
+    out again."""
+    with _folder_of_today(vault) as (folder, path):
+        names: list[str] = []
+        try:
+            with _explained():
+                for file in files:
+                    names.append(folder.add(file_names.stored(file.file_name, file.kind), file.content))
+            yield [
+                Attachment(
+                    position=position,
+                    file_name=file.file_name,
+                    mime_type=file.kind,
+                    size=len(file.content),
+                    path=path + name,
+                )
+                for position, (file, name) in enumerate(zip(files, names, strict=True))
+            ]
+        except BaseException:
+            for name in names:
+                folder.remove(name)
+            raise
+
+
+def attach(message: Message, files: Sequence[Attachment]) -> None:
+    for file in files:
+        file.message, file.session_id = message, message.session_id
+    if files:
+        Attachment.objects.bulk_create(files)
+
+
+def as_json(file: Attachment) -> dict[str, Any]:
+    return {
+        "id": str(file.pk),
+        "fileName": file.file_name,
+        "mimeType": str(file.mime_type),
+        "size": file.size,
+        "path": file.path,
+        "url": f"/api/chat/{file.session_id}/attachments/{file.pk}",
+    }
+
+
+def download(caller: Caller, session_id: UUID, attachment_id: UUID) -> Download:
+    visible = Session.objects.visible_to(caller).filter(pk=session_id)
+    found = Attachment.objects.select_related("session__workspace")
+    file = found.filter(pk=attachment_id, session__in=visible).first()
+    if file is None:
+        raise NotFound()
+    *folders, name = file.path.split("/")
+    try:
+        with Folder.at(Path(file.session.workspace.vault_path)) as root, root.below(*folders) as folder:
+            return Download(folder.open(name), file.file_name, file.mime_type)
+    except OSError as error:
+        raise NotFound(GONE) from error
+
+
+@contextmanager
+def _folder_of_today(vault: Path) -> Iterator[tuple[Folder, str]]:
+    path = f"{FOLDER}{timezone.now().date().isoformat()}/"
+    with ExitStack() as opened:
+        with _explained():
+            root = opened.enter_context(Folder.at(vault))
+            folder = opened.enter_context(root.below(*path.strip("/").split("/"), make=True))
+        yield folder, path
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise _refusal(error) from error
+
+
+def _refusal(error: OSError) -> ParachuteError:
+    if error.errno in (errno.ENOTDIR, errno.ELOOP):
+        return Invalid.field("attachments", NO_FOLDER)
+    return NotReady(
+        f"The vault cannot take files now ({error.strerror}). Check that its folder is there, that the "
+        "server may write to it, and that the disk has room. Then send it again."
+    )
