@@ -70,7 +70,7 @@ class Tab:
 
     def close(self) -> None:
         self.context.close()
-        assert self.complaints == []
+        assert not self.complaints, self.complaints
 
     @property
     def log(self) -> Locator:

@@ -1,12 +1,14 @@
 """A conversation in a real Chromium, against the real processes and the real CLI."""
 
+import threading
+
 import pytest
 from playwright.sync_api import expect
 
 from agents_app.demo_model.wire import Failure, Reply, Text, Thinking, say
 from tests.browser.house import House, Tab
 from tests.pages.test_markup import HOSTILE
-from tests.scripted_model import calls, in_turn
+from tests.scripted_model import calls
 
 pytestmark = [pytest.mark.processes, pytest.mark.browser]
 
@@ -33,7 +35,7 @@ def test_nothing_that_is_hostile_runs_or_loads(house: House, tab: Tab) -> None:
 
 
 def test_a_megabyte_in_one_line_is_only_long(house: House, tab: Tab) -> None:
-    house.model.script("endless", [say("a" * 1_000_000), say("short")])
+    house.model.script("endless", [Reply((Text("a" * 1_000_000),), piece=20_000)])
     tab.open().ask("endless")
     tab.ask("still there?")
     expect(tab.log.get_by_text("ok", exact=True)).to_be_visible()
@@ -98,9 +100,12 @@ def test_escape_stops_and_what_was_said_stays(house: House, tab: Tab) -> None:
 
 def test_an_error_says_what_to_do_and_its_button_does_it(house: House, tab: Tab) -> None:
     refused = Failure(400, "invalid_request_error", "It was scripted to fail.")
-    house.model.script("fails once", [in_turn(refused, say("Now it works."))])
-    tab.open().say("fails once")
+    is_mended = threading.Event()
+    house.model.script("try this", [lambda asked: say("Now it works.") if is_mended.is_set() else refused])
+    tab.open().say("try this")
     again = tab.log.get_by_role("button", name="Send again")
+    expect(again).to_be_visible()
+    is_mended.set()
     again.click()
     expect(tab.log).to_contain_text("Now it works.")
     tab.page.reload()
