@@ -217,6 +217,7 @@ class Door:
             known.trouble = known.trouble if answer.status >= 400 else None
         return response
 
+
 async def _bounded(request: web.BaseRequest) -> AsyncIterator[bytes]:
     size = 0
     async for piece in request.content.iter_any():

@@ -1,7 +1,6 @@
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
@@ -10,6 +9,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
+from agents_app import model_access
 from sessions_app import reading
 from sessions_app.access.services import caller_of_user
 from sessions_app.errors import NotFound
@@ -45,4 +45,4 @@ def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
 def _page(request: HttpRequest) -> dict[str, Any]:
     assert isinstance(request.user, User)
     page = reading.page(caller_of_user(request.user), reading.Wanted(exact={}, limit=LISTED))
-    return {"sessions": page.sessions, "is_demo": settings.PARACHUTE_MODEL.is_demo}
+    return {"sessions": page.sessions, "is_demo": model_access.current().is_demo}
