@@ -83,7 +83,7 @@ class ModelForm(forms.Form):
     """What opens the model. It is never filled in: nobody gets a key back that was entered once."""
 
     key = forms.CharField(
-        label=_("API key"),
+        label=_("Anthropic API key"),
         max_length=2000,
         widget=forms.PasswordInput({"autocomplete": "off", "spellcheck": "false", "placeholder": "sk-ant-…"}),
     )

@@ -136,6 +136,9 @@ class TestHttp:
         ]
         assert 0 < few < many
 
+    async def test_it_names_itself_among_the_models(self, http: httpx.AsyncClient) -> None:
+        assert (await http.get("/v1/models")).json()["data"][0]["id"] == "demo"
+
     @pytest.mark.parametrize("body", ["{", "[]", '"hi"', '{"messages": 1}'])
     async def test_a_malformed_body_is_refused(self, http: httpx.AsyncClient, body: str) -> None:
         answer = await http.post("/v1/messages", content=body)
