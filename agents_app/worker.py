@@ -10,7 +10,7 @@ from pathlib import Path
 from uuid import UUID
 
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import Error as DatabaseProblem
 
 from agents_app import model_access, workers
 from agents_app.door import Door
@@ -36,6 +36,7 @@ class TurnWorker:
         self._turns: set[asyncio.Task[None]] = set()
         self._runtime: Runtime
         self._door: Door
+        self._look = asyncio.Lock()
         self._renewing: asyncio.Task[None]
         self._looking: asyncio.Task[None]
 
@@ -95,8 +96,9 @@ class TurnWorker:
         if model_access.is_fixed():
             return
         try:
-            await self._door.lead_to(await in_thread(model_access.current)())
-        except DatabaseError:
+            async with self._look:  # or an older look that ends later would lead back
+                await self._door.lead_to(await in_thread(model_access.current)())
+        except DatabaseProblem:
             log.exception("Which model answers could not be read; the door leads where it led.")
 
     async def _keep_looking(self) -> None:
