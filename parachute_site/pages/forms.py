@@ -84,6 +84,9 @@ class ModelForm(forms.Form):
 
     key = forms.CharField(
         label=_("Anthropic API key"),
+        help_text=_(
+            "You make one on console.anthropic.com. Here it is checked, encrypted, and never shown again."
+        ),
         max_length=2000,
         widget=forms.PasswordInput({"autocomplete": "off", "spellcheck": "false", "placeholder": "sk-ant-…"}),
     )
@@ -104,7 +107,7 @@ class ModelForm(forms.Form):
 
     @property
     def more_is_open(self) -> bool:
-        return any(self.errors.get(name) or self.data.get(name) for name in ("kind", "address"))
+        return any(self.errors.get(name) or self[name].value() for name in ("kind", "address"))
 
     def wanted(self) -> model_access.Wanted:
         given = self.cleaned_data
@@ -114,6 +117,7 @@ class ModelForm(forms.Form):
 class VaultForm(forms.Form):
     path = forms.CharField(
         label=_("Another folder"),
+        help_text=_("On the computer that Parachute runs on. Agents read it and may write in it."),
         max_length=4000,
         widget=forms.TextInput(
             {"autocomplete": "off", "spellcheck": "false", "autocapitalize": "none", "placeholder": "~/Notes"}

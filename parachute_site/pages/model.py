@@ -27,12 +27,18 @@ class Shown:
     problem: str
     ending: str = ""
     kind: str = ""
+    kind_label: str = ""
     saved_at: datetime | None = None
     saved_by: str = ""
 
     @property
     def is_elsewhere(self) -> bool:
         return self.address != ANTHROPIC
+
+    def form(self) -> ModelForm:
+        """Without the key; but with its server, or another key for that would go to Anthropic."""
+        is_kept = bool(self.kind) and self.is_elsewhere
+        return ModelForm(initial={"kind": self.kind, "address": self.address} if is_kept else None)
 
 
 def shown() -> Shown:
@@ -47,7 +53,8 @@ def shown() -> Shown:
         address=now.url,
         problem=now.problem,
         ending=stored.ending,
-        kind=stored.get_kind_display(),
+        kind=stored.kind,
+        kind_label=stored.get_kind_display(),
         saved_at=stored.saved_at,
         saved_by=stored.saved_by.username if stored.saved_by else "",
     )
@@ -73,5 +80,12 @@ def keep(
     if doubt:
         messages.warning(request, _("The key is kept. %(doubt)s") % {"doubt": doubt})
     else:
-        messages.success(request, _("Claude answers from now on.") if was_demo else _("The key is kept."))
+        messages.success(request, _left_the_demo() if was_demo else _("The key is kept."))
     return redirect("chats" if was_demo else after)
+
+
+def _left_the_demo() -> str:
+    now = shown()
+    if now.is_elsewhere:
+        return _("%(address)s answers from now on.") % {"address": now.address}
+    return _("Claude answers from now on.")

@@ -16,7 +16,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
 from agents_app import model_access
-from parachute_site.pages.forms import KeyForm, MemberForm, ModelForm, RoleForm, password_form
+from parachute_site.pages.forms import KeyForm, MemberForm, RoleForm, password_form
 from parachute_site.pages.limits import take_tries, too_many
 from parachute_site.pages.model import keep, shown
 from sessions_app.access import reading
@@ -163,8 +163,13 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "owned": reading.members(caller),
         "roles": Role.choices,
         "now": timezone.now(),
-        **({"model": shown(), "model_form": ModelForm()} if caller.is_operator else {}),
+        **(_model() if caller.is_operator else {}),
     }
+
+
+def _model() -> dict[str, Any]:
+    model = shown()
+    return {"model": model, "model_form": model.form()}
 
 
 def _user(request: HttpRequest) -> User:

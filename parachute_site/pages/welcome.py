@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
-from parachute_site.pages.forms import ModelForm, VaultForm
+from parachute_site.pages.forms import VaultForm
 from parachute_site.pages.model import keep, shown
 from sessions_app import vaults
 from sessions_app.access.caller import Caller
@@ -62,17 +62,17 @@ def _page(request: HttpRequest, *, status: int = 200, **more: Any) -> HttpRespon
 
 
 def _context() -> dict[str, Any]:
-    path = first_vault()
+    path, model = first_vault(), shown()
     notes, is_all = vaults.notes_in(Path(path))
     return {
         "vault": path,
         "vault_is_fixed": settings.PARACHUTE_VAULT_IS_CHOSEN,
-        "is_sample": Path(path) == settings.BASE_DIR / "sample-vault",
+        "is_sample": not settings.PARACHUTE_VAULT_IS_CHOSEN and path == str(settings.PARACHUTE_VAULT),
         "notes": notes,
         "is_all": is_all,
         "vault_form": VaultForm(),
-        "model": shown(),
-        "model_form": ModelForm(),
+        "model": model,
+        "model_form": model.form(),
     }
 
 

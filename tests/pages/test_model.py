@@ -57,16 +57,24 @@ def test_leaving_the_demo_begins_a_new_chat(as_ada_in: Client, model: Taking) ->
     answer = as_ada_in.post(WHERE, form(model))
     assert answer["Location"] == "/"
     page = html(as_ada_in, "/settings")
-    assert "Claude answers from now on." in page
+    assert f"{model.url} answers from now on." in page
     assert f"…{KEY[-4:]}" in page
     assert KEY not in page
     assert not as_ada_in.get("/").context["is_demo"]
+
+
+def test_at_anthropic_it_is_claude_who_answers(as_ada_in: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_access, "check", lambda endpoint, kind: "")
+    as_ada_in.post(WHERE, {"key": KEY})
+    assert "Claude answers from now on." in html(as_ada_in, "/settings")
 
 
 def test_another_key_stays_on_the_page_and_without_one_the_demo_is_back(
     as_ada_in: Client, model: Taking
 ) -> None:
     as_ada_in.post(WHERE, form(model))
+    form_again = as_ada_in.get("/settings").context["model_form"]
+    assert form_again["address"].value() == model.url  # or the next key for it would go elsewhere
     assert as_ada_in.post(WHERE, form(model))["Location"] == "/settings"
     assert as_ada_in.post(f"{WHERE}/remove")["Location"] == "/settings"
     assert as_ada_in.get("/").context["is_demo"]
