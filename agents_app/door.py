@@ -38,7 +38,7 @@ HOP_BY_HOP = frozenset(
 CREDENTIALS = frozenset({"x-api-key", "authorization", "cookie", "set-cookie"})
 NOT_AGAIN = {"x-should-retry": "false"}  # the CLI heeds it
 
-Upstream = ModelEndpoint
+Upstream = ModelEndpoint  # what a model is to a door
 
 
 @dataclass(frozen=True)

@@ -142,6 +142,29 @@ def test_a_key_that_is_entered_in_the_page_is_the_next_messages_and_nothing_star
         assert not any(b"entered-in-the-page" in file.read_bytes() for file in files_of(up))
 
 
+def test_a_folder_that_is_chosen_in_the_page_is_the_one_after_a_restart(
+    start_up: StartUp, page: Page, tmp_path: Path
+) -> None:
+    for name in ("sample-vault", "own"):
+        (tmp_path / name).mkdir()
+    up = start_up({"VAULT_PATH": ""})
+    assert "/sample-vault" in up.wait_log(r"^  vault ")
+    page.goto(up.sign_in)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_text("Use a folder of your own").click()
+    page.get_by_label("Another folder").fill(str(tmp_path / "own"))
+    page.get_by_role("button", name="Use this folder").click()
+    expect(page.get_by_role("status")).to_contain_text("This is your folder now.")
+    page.get_by_role("link", name="Start chatting with the demo").click()
+    say_in(page, "write a note about pears")
+    expect(page.get_by_role("log")).to_contain_text("the note is in Notes/pears.md")
+    assert (tmp_path / "own/Notes/pears.md").is_file()
+    page.goto("about:blank")  # it would say that nobody is there
+    up.stop()
+    again = start_up({"VAULT_PATH": ""})
+    assert again.wait_log(r"^  vault ").endswith(str(tmp_path / "own"))
+
+
 def files_of(up: RunningUp) -> list[Path]:
     return [path for path in up.home.rglob("*") if path.is_file()]
 
