@@ -20,7 +20,9 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 from multidict import CIMultiDict, CIMultiDictProxy
-from yarl import URL
+
+from agents_app.endpoint import ModelEndpoint
+from agents_app.ways import Way
 
 logger = logging.getLogger(__name__)
 
@@ -35,17 +37,8 @@ HOP_BY_HOP = frozenset(
 )
 CREDENTIALS = frozenset({"x-api-key", "authorization", "cookie", "set-cookie"})
 NOT_AGAIN = {"x-should-retry": "false"}  # the CLI heeds it
-# aiohttp would add these where the agent's request has none, and the answer would be another one.
-NOT_OURS_TO_ADD = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
-
-@dataclass(frozen=True)
-class Upstream:
-    """Where the model answers, and the header that opens it. With `socket`, the host of `url` is a name."""
-
-    url: str
-    header: tuple[str, str] | None = field(default=None, repr=False)
-    socket: Path | None = None
+Upstream = ModelEndpoint  # what a model is to a door
 
 
 @dataclass(frozen=True)
@@ -58,6 +51,11 @@ class Trouble:
     last: float
     retry_after: float | None = None  # seconds
     without_key: bool = False
+
+    @property
+    def will_last(self) -> float:
+        """How long it will have been, in seconds, when the model may be asked again."""
+        return self.last - self.since + (self.retry_after or 0)
 
 
 @dataclass(eq=False)
@@ -73,8 +71,9 @@ class Pass:
     def revoke(self) -> None:
         self._issued.pop(self.token, None)
 
-    def fail(self, status: int, since: float, **more: Any) -> None:
+    def fail(self, status: int, since: float, **more: Any) -> Trouble:
         self.trouble = Trouble(status, self.turn, since, time.monotonic(), **more)
+        return self.trouble
 
 
 class Refused(Exception):
@@ -99,14 +98,12 @@ class Door:
         self._silence, self._patience = silence, patience
         self._issued: dict[str, Pass] = {}
 
+    @property
+    def upstream(self) -> Upstream:
+        return self._upstream
+
     async def open(self) -> None:
-        self._client = aiohttp.ClientSession(
-            connector=_connector(self._upstream),
-            cookie_jar=aiohttp.DummyCookieJar(),  # one session's cookies are none of another's
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=20, sock_read=self._silence),
-            auto_decompress=False,
-            skip_auto_headers=NOT_OURS_TO_ADD,
-        )
+        self._way = Way(self._upstream, self._silence)
         # Without handler_cancellation an agent that was killed would go on being answered, and paid for.
         server = web.Server(self._answer, handler_cancellation=True, access_log=None, auto_decompress=False)
         self._runner = web.ServerRunner(server, shutdown_timeout=1.0)
@@ -115,8 +112,14 @@ class Door:
 
     async def close(self) -> None:
         await self._runner.cleanup()
-        await self._client.close()
+        await self._way.leave()
         self.socket.unlink(missing_ok=True)
+
+    async def lead_to(self, upstream: Upstream) -> None:
+        """From the next request on. What is being answered is answered by whoever began."""
+        if upstream != self._upstream:
+            left, self._way, self._upstream = self._way, Way(upstream, self._silence), upstream
+            await left.leave()
 
     def issue(self) -> Pass:
         """A pass for one process; revoke it when the process is gone."""
@@ -156,14 +159,21 @@ class Door:
         return before.since
 
     async def _pass_on(self, request: web.BaseRequest, known: Pass, since: float) -> web.StreamResponse:
-        headers = _passed_on(request.headers)
-        if self._upstream.header:
-            headers.add(*self._upstream.header)
+        way = self._way
+        if problem := way.upstream.problem:
+            known.fail(401, since, without_key=True)
+            raise Refused(401, "authentication_error", problem, for_good=True)
+        # From the path that was admitted, never from the raw target: ".evil.com://x/v1/messages" is one too.
+        address = way.address(request.path, request.rel_url.raw_query_string)
+        headers = _opened(_passed_on(request.headers), way.upstream)
         try:
-            async with self._client.post(
-                self._address(request), headers=headers, data=_bounded(request), allow_redirects=False
-            ) as answer:
-                return await self._hand_over(request, answer, known, since)
+            async with (
+                way.taken() as client,
+                client.post(
+                    address, headers=headers, data=_bounded(request), allow_redirects=False
+                ) as answer,
+            ):
+                return await self._hand_over(request, answer, known, since, way)
         except (aiohttp.ClientError, OSError) as error:
             if isinstance(error.__cause__, Refused):
                 raise error.__cause__ from None
@@ -179,22 +189,23 @@ class Door:
         return Refused(502, "api_error", f"Parachute could not reach the model ({type(error).__name__}).")
 
     async def _hand_over(
-        self, request: web.BaseRequest, answer: aiohttp.ClientResponse, known: Pass, since: float
+        self, request: web.BaseRequest, answer: aiohttp.ClientResponse, known: Pass, since: float, way: Way
     ) -> web.StreamResponse:
         if 300 <= answer.status < 400:
             known.fail(502, since)
-            problem = (
-                f"The model's address redirects ({answer.status}). Set ANTHROPIC_BASE_URL to where it leads."
-            )
+            problem = f"The model's address redirects ({answer.status}). Set it to where that leads."
             raise Refused(502, "api_error", problem, for_good=True)
         headers = _passed_on(answer.headers)
         if answer.status >= 400:
-            self._note(answer, headers, known, since)
+            after, without_key = _retry_after(answer.headers), way.upstream.header is None
+            trouble = known.fail(answer.status, since, retry_after=after, without_key=without_key)
+            if answer.status == 401 or trouble.will_last > self._patience:  # a wrong key stays wrong
+                headers.update(NOT_AGAIN)
         response = web.StreamResponse(status=answer.status, reason=answer.reason, headers=headers)
         try:
             await response.prepare(request)
             async for piece in answer.content.iter_any():
-                await response.write(piece if answer.status < 400 else self._without_key(piece))
+                await response.write(piece if answer.status < 400 else way.without_key(piece))
             await response.write_eof()
         except (aiohttp.ClientError, OSError) as error:
             # An end would make half an answer look whole: the connection breaks here as it broke there.
@@ -205,25 +216,6 @@ class Door:
         else:
             known.trouble = known.trouble if answer.status >= 400 else None
         return response
-
-    def _note(
-        self, answer: aiohttp.ClientResponse, headers: CIMultiDict[str], known: Pass, since: float
-    ) -> None:
-        after, without_key = _retry_after(answer.headers), self._upstream.header is None
-        known.fail(answer.status, since, retry_after=after, without_key=without_key)
-        lasts = time.monotonic() - since + (after or 0)
-        if answer.status == 401 or lasts > self._patience:  # a wrong key stays wrong
-            headers.update(NOT_AGAIN)
-
-    def _without_key(self, piece: bytes) -> bytes:
-        """Some gateways repeat the key that they refuse. As long as before: the length has been told."""
-        key = self._upstream.header[1].rpartition(" ")[2].encode() if self._upstream.header else b""
-        return piece.replace(key, b"*" * len(key)) if key else piece
-
-    def _address(self, request: web.BaseRequest) -> URL:
-        # From the path that was admitted, never from the raw target: ".evil.com://x/v1/messages" is one too.
-        query = f"?{request.rel_url.raw_query_string}" if request.rel_url.raw_query_string else ""
-        return URL(f"{self._upstream.url.rstrip('/')}{request.path}{query}", encoded=True)
 
 
 async def _bounded(request: web.BaseRequest) -> AsyncIterator[bytes]:
@@ -260,11 +252,12 @@ def _passed_on(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
     return CIMultiDict((name, value) for name, value in headers.items() if name.lower() not in left_out)
 
 
-def _connector(upstream: Upstream) -> aiohttp.BaseConnector:
-    # limit=0: the default of 100 connections would make later sessions wait without a word.
-    if upstream.socket:
-        return aiohttp.UnixConnector(path=str(upstream.socket), limit=0)
-    return aiohttp.TCPConnector(limit=0, keepalive_timeout=30, ttl_dns_cache=300)
+def _opened(headers: CIMultiDict[str], upstream: Upstream) -> CIMultiDict[str]:
+    if upstream.header:
+        headers.add(*upstream.header)
+    if upstream.beta:
+        headers["anthropic-beta"] = ",".join([*headers.popall("anthropic-beta", []), upstream.beta])
+    return headers
 
 
 def _listener(path: Path) -> sockets.socket:

@@ -19,9 +19,9 @@ class Kind:
 
 
 KINDS = {
-    "no_credentials": Kind(noop("No key"), noop("Set ANTHROPIC_API_KEY and restart."), False, 503),
+    "no_credentials": Kind(noop("No key"), noop("An operator enters one under Settings."), False, 503),
     "invalid_api_key": Kind(
-        noop("The key is not accepted"), noop("Check ANTHROPIC_API_KEY and restart."), False, 502
+        noop("The key is not accepted"), noop("An operator enters another one under Settings."), False, 502
     ),
     "billing_error": Kind(
         noop("The account cannot pay"), noop("Add credit, or check the plan of the account."), False, 502

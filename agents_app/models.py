@@ -1,7 +1,12 @@
 import uuid
 
+from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from agents_app.endpoint import Credential
 
 
 class Worker(models.Model):
@@ -14,3 +19,46 @@ class Worker(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class ModelAccess(models.Model):
+    """What opens the model, where the page has set it: one row or none. The environment wins over it."""
+
+    class Kind(models.TextChoices):
+        API_KEY = Credential.API_KEY, _("API key")
+        AUTH_TOKEN = Credential.AUTH_TOKEN, _("Token of a gateway")
+        OAUTH = Credential.OAUTH, _("Token of a subscription")
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    kind = models.CharField(max_length=10, choices=Kind)
+    sealed = models.TextField()
+    ending = models.CharField(max_length=4, blank=True)  # all of the secret that is ever shown again
+    base_url = models.CharField(max_length=500)
+    saved_at = models.DateTimeField(default=timezone.now)
+    saved_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(id=1), name="one_access_to_the_model"),
+            models.CheckConstraint(
+                condition=Q(kind__in=[kind.value for kind in Credential]), name="model_access_kind_is_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} for {self.base_url}"
+
+
+class FirstRun(models.Model):
+    """That somebody was led through the first steps: one row or none, and whoever makes it is led."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="one_first_run")]
+
+    def __str__(self) -> str:
+        return f"the first run, {self.at}"

@@ -10,9 +10,10 @@ from pathlib import Path
 from uuid import UUID
 
 from django.conf import settings
+from django.db import Error as DatabaseProblem
 
-from agents_app import workers
-from agents_app.door import Door, Upstream
+from agents_app import model_access, workers
+from agents_app.door import Door
 from agents_app.runtimes.base import Runtime
 from agents_app.turns import leases, ringing
 from agents_app.turns.run import run_session
@@ -22,6 +23,7 @@ from sessions_app.threads import in_thread
 log = logging.getLogger(__name__)
 
 STOPS_WITHIN = 2.0  # seconds, once turns were told to end
+LOOKS_EVERY = 1.0  # seconds, for a key that was entered while a turn runs
 
 _running: "TurnWorker | None" = None
 
@@ -34,7 +36,9 @@ class TurnWorker:
         self._turns: set[asyncio.Task[None]] = set()
         self._runtime: Runtime
         self._door: Door
+        self._look = asyncio.Lock()
         self._renewing: asyncio.Task[None]
+        self._looking: asyncio.Task[None]
 
     def start(self) -> None:
         self._thread.start()
@@ -65,6 +69,7 @@ class TurnWorker:
         assert task is not None
         self._turns.add(task)
         try:
+            await self._look_for_key()
             await run_session(session_id, self.holder, self._runtime)
         finally:
             self._turns.discard(task)
@@ -74,9 +79,8 @@ class TurnWorker:
             turn.cancel()
 
     async def _open(self) -> None:
-        model = settings.PARACHUTE_MODEL
         socket = Path(settings.PARACHUTE_RUN) / f"door-{self.holder.name.partition('@')[0]}.sock"
-        self._door = Door(socket, Upstream(model.url, model.header, model.socket))
+        self._door = Door(socket, await in_thread(model_access.current)())
         await self._door.open()
         self._runtime = _runtime(self._door)
         await in_thread(leases.release_predecessor)(self.holder)
@@ -84,6 +88,24 @@ class TurnWorker:
         # What waits may have been rung for in the worker's last life, when nobody took it any more.
         await in_thread(leases.ring_for_waiting)(timedelta())
         self._renewing = asyncio.create_task(self._renew())
+        self._looking = asyncio.create_task(self._keep_looking())
+
+    async def _look_for_key(self) -> None:
+        """As a turn begins, and each second while one runs: what a person enters counts from then on, and no
+        request to the model waits for a query."""
+        if model_access.is_fixed():
+            return
+        try:
+            async with self._look:  # or an older look that ends later would lead back
+                await self._door.lead_to(await in_thread(model_access.current)())
+        except DatabaseProblem:
+            log.exception("Which model answers could not be read; the door leads where it led.")
+
+    async def _keep_looking(self) -> None:
+        while not model_access.is_fixed():
+            await asyncio.sleep(LOOKS_EVERY)
+            if self._turns:
+                await self._look_for_key()
 
     async def _renew(self) -> None:
         """In the loop and not beside it: a loop that is stuck shall lose its turns."""
@@ -105,6 +127,7 @@ class TurnWorker:
             if left:
                 log.warning("%s turns did not end in time; the next start takes them up.", len(left))
         self._renewing.cancel()
+        self._looking.cancel()
         await self._runtime.close()
         await self._door.close()
         await in_thread(workers.say_goodbye)(self.holder.name, self.holder.boot)

@@ -15,27 +15,20 @@ from pathlib import Path
 
 import environ
 
-CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
-ANTHROPIC = "https://api.anthropic.com"
+from agents_app.endpoint import ANTHROPIC, Credential, ModelEndpoint, opened_with
+
+CREDENTIALS = {
+    "ANTHROPIC_API_KEY": Credential.API_KEY,
+    "ANTHROPIC_AUTH_TOKEN": Credential.AUTH_TOKEN,
+    "CLAUDE_CODE_OAUTH_TOKEN": Credential.OAUTH,
+}
+BASE_URL = "ANTHROPIC_BASE_URL"
 LONGEST_SOCKET_PATH = 100  # the kernel's limit is 107; names of sockets are at most a few letters longer
 OWNER = "PARACHUTE_OWNER"  # marks every process that belongs to one home, so that a later start can find it
 
 
 class BadEnvironment(Exception):
     """A setting from the environment that cannot be used; its text is for the person who set it."""
-
-
-@dataclass(frozen=True)
-class ModelEndpoint:
-    """Where the model answers, and what opens it. `socket` is set for the demo model only."""
-
-    url: str
-    header: tuple[str, str] | None = field(repr=False)
-    socket: Path | None
-
-    @property
-    def is_demo(self) -> bool:
-        return self.socket is not None
 
 
 @dataclass(frozen=True)
@@ -52,6 +45,7 @@ class Environment:
     redis_url: str | None = field(repr=False)
     models: tuple[str, ...]
     model: ModelEndpoint
+    model_is_set_by: tuple[str, ...]  # names of variables; none: it is the demo model
     sandbox: str
     worker_name: str
     beat: bool
@@ -106,6 +100,7 @@ def load(folder: Path | None = None) -> Environment:
         redis_url=read.str("REDIS_URL", default="") or None,
         models=_models(read.str("PARACHUTE_MODELS", default="sonnet,opus,haiku")),
         model=_endpoint(read, home),
+        model_is_set_by=_set_by(read),
         sandbox=_one_of(read, "PARACHUTE_SANDBOX", ("auto", "docker", "podman", "bubblewrap")),
         worker_name=read.str("PARACHUTE_WORKER", default=""),
         beat=read.bool("PARACHUTE_BEAT", default=False),
@@ -136,16 +131,20 @@ def of_process(pid: int) -> Mapping[str, str]:
 
 
 def _endpoint(read: environ.FileAwareEnv, home: Path) -> ModelEndpoint:
-    url = read.str("ANTHROPIC_BASE_URL", default="").rstrip("/")
-    key, token, oauth = (read.str(name, default="") for name in CREDENTIALS)
-    header = None
-    if key:
-        header = ("x-api-key", key)
-    elif token or oauth:
-        header = ("authorization", f"Bearer {token or oauth}")
-    if header or url:
-        return ModelEndpoint(url or ANTHROPIC, header, None)
-    return ModelEndpoint("http://demo.invalid", None, _run_folder(home) / "model.sock")
+    url = read.str(BASE_URL, default="").rstrip("/")
+    for name, kind in CREDENTIALS.items():
+        if secret := read.str(name, default=""):
+            return opened_with(url or ANTHROPIC, kind, secret)
+    if url:
+        return ModelEndpoint(url)
+    return ModelEndpoint("http://demo.invalid", socket=_run_folder(home) / "model.sock")
+
+
+def _set_by(read: environ.FileAwareEnv) -> tuple[str, ...]:
+    """The variables that say which model answers, as a person finds them: some are files."""
+    named = [name for name in CREDENTIALS if read.str(name, default="")][:1]
+    named += [BASE_URL] if read.str(BASE_URL, default="") else []
+    return tuple(f"{name}_FILE" if f"{name}_FILE" in os.environ else name for name in named)
 
 
 def _run_folder(home: Path) -> Path:

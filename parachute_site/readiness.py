@@ -10,7 +10,7 @@ from django.db import DatabaseError, connection
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from agents_app import workers
+from agents_app import model_access, workers
 from sessions_app.access.models import Workspace
 from sessions_app.threads import in_thread
 
@@ -18,14 +18,18 @@ OK = "ok"
 
 
 async def checks() -> dict[str, str]:
-    database, bus, serving, vault = await asyncio.gather(
-        in_thread(_asked)(_database), _bus(), in_thread(_asked)(_workers), in_thread(_asked)(_vault)
+    database, bus, serving, model, vault = await asyncio.gather(
+        in_thread(_asked)(_database),
+        _bus(),
+        in_thread(_asked)(_workers),
+        in_thread(_asked)(_model),
+        in_thread(_asked)(_vault),
     )
     return {
         "database": database,
         "bus": bus,
         "workers": serving,
-        "model": OK,  # there is always one: the configured one, else the demo
+        "model": model,
         "vault": vault,
     }
 
@@ -56,6 +60,11 @@ async def _bus() -> str:
 def _workers() -> str:
     missing = [queue for queue in ("turns", "background") if not workers.living(queue)]
     return f"No worker serves: {', '.join(missing)}." if missing else OK
+
+
+def _model() -> str:
+    """There is always one: the configured one, the stored one, else the demo. No call is made."""
+    return model_access.current().problem or OK
 
 
 def _vault() -> str:

@@ -4,7 +4,7 @@ from django.urls import URLPattern, URLResolver, path
 from django.views.generic import RedirectView
 
 from parachute_site.api import api
-from parachute_site.pages import settings, signing_in, views
+from parachute_site.pages import settings, signing_in, views, welcome
 
 admin.site.site_title = admin.site.site_header = "Parachute"
 
@@ -20,6 +20,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("settings/password", settings.password, name="settings-password"),
     path("settings/keys", settings.make_key, name="settings-keys"),
     path("settings/keys/<int:key_id>/revoke", settings.revoke, name="settings-revoke"),
+    path("settings/model", settings.save_model, name="settings-model"),
+    path("settings/model/remove", settings.remove_model, name="settings-model-remove"),
+    path("welcome", welcome.show, name="welcome"),
+    path("welcome/vault", welcome.vault, name="welcome-vault"),
+    path("welcome/model", welcome.model, name="welcome-model"),
     path("settings/<slug:slug>/members", settings.add, name="settings-add"),
     path("settings/<slug:slug>/members/<int:user_id>", settings.change, name="settings-change"),
     path("settings/<slug:slug>/members/<int:user_id>/remove", settings.remove, name="settings-remove"),

@@ -50,6 +50,7 @@ class Asked:
     rounds: int = 0
     meanwhile: tuple[Said, ...] = ()
     earlier: str = ""
+    times: int = 1  # how often it was said without anything else between
     directory: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -68,6 +69,7 @@ def read(body: dict[str, Any], headers: Mapping[str, str] | None = None) -> Aske
         rounds=turn.rounds,
         meanwhile=tuple(Said(text, turn.rounds - before) for text, before in turn.meanwhile),
         earlier=turn.earlier,
+        times=turn.times,
         directory=_directory(system, body["messages"]),
         headers=headers or {},
     )
@@ -77,10 +79,12 @@ class _Turn:
     """Hears a conversation message by message, and remembers what belongs to its last turn."""
 
     def __init__(self) -> None:
-        self.earlier = ""
+        self.text = self.earlier = ""
+        self.times = 0
         self._begin("")
 
     def _begin(self, text: str) -> None:
+        self.times = self.times + 1 if text == self.text else 1
         self.text = text
         self.rounds = 0
         self.results = list[ToolResult]()

@@ -19,10 +19,13 @@ def tell(result: ToolResult, asked: Asked) -> str:
     return _TELLERS.get(result.name, _other)(result, asked)
 
 
+def content(result: ToolResult) -> str:
+    """What is in a file that was read, without the numbers of its lines."""
+    return "\n".join(re.sub(r"^\s*\d+[\t→]", "", line) for line in result.text.splitlines())
+
+
 def _read(result: ToolResult, asked: Asked) -> str:
-    lines = [re.sub(r"^\s*\d+[\t→]", "", line) for line in result.text.splitlines()]
-    while lines and not lines[-1].strip():
-        lines.pop()
+    lines = content(result).rstrip().splitlines()
     quoted = "\n".join(f"> {line}".rstrip() for line in lines[:LINES_SHOWN])
     return f"This is what {_where(result, asked)} says:\n\n{quoted}{_rest(lines)}"
 
@@ -52,6 +55,11 @@ def _match(line: str, asked: Asked) -> str:
 def _write(result: ToolResult, asked: Asked) -> str:
     where = _where(result, asked)
     return f"Done: the note is in {where}. Ask me to `read {where}` to see it."
+
+
+def _edit(result: ToolResult, asked: Asked) -> str:
+    where = _where(result, asked)
+    return f"Done: {where} has one line more. What changed is shown with the tool, above."
 
 
 def _other(result: ToolResult, asked: Asked) -> str:
@@ -110,4 +118,5 @@ _TELLERS: dict[str, Callable[[ToolResult, Asked], str]] = {
     "Glob": _glob,
     "Grep": _grep,
     "Write": _write,
+    "Edit": _edit,
 }

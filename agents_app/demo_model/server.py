@@ -1,4 +1,4 @@
-"""The HTTP side: `POST /v1/messages`, streamed or not, and `count_tokens`."""
+"""The HTTP side: `POST /v1/messages`, streamed or not, `count_tokens`, and the list of models."""
 
 import json
 import re
@@ -48,7 +48,12 @@ def application(brain: Brain) -> web.Application:
         body = await _body(request)
         return _refusal(_MALFORMED) if body is None else web.json_response({"input_tokens": count(body)})
 
+    async def models(request: web.Request) -> web.Response:
+        """Any key is good here; whoever checks one before it is kept asks this."""
+        return web.json_response({"data": [{"type": "model", "id": wire.MODEL}]})
+
     app = web.Application(client_max_size=64 << 20)
+    app.router.add_get("/v1/models", models)
     app.router.add_post("/v1/messages", messages)
     app.router.add_post("/v1/messages/count_tokens", count_tokens)
     return app

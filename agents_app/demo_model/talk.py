@@ -4,19 +4,18 @@ It remembers nothing between two requests. Each answer follows from the request 
 matter which of the server, the CLI and the worker was started again in between.
 """
 
-import itertools
-import posixpath
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from . import findings, words
-from .conversation import Asked, Said
-from .wire import Failure, Reply, Text, Thinking, ToolUse, say
-
-PACE = 0.004
-LONG_PACE = 0.02
+from . import notes, words
+from .conversation import Asked
+from .replies import SLOW, absolute, capital, line, say, use_and_tell
+from .wire import Failure, Reply
 
 Found = re.Match[str]
+
+# The CLI would try again by itself for two minutes, and a person is to see it.
+FAILS = Failure(529, "overloaded_error", words.OVERLOADED, {"x-should-retry": "false"})
 
 
 def answer(asked: Asked) -> Reply | Failure:
@@ -24,7 +23,7 @@ def answer(asked: Asked) -> Reply | Failure:
     for pattern, reply in _PHRASES:
         if found := re.match(pattern, wish, re.IGNORECASE):
             return reply(found, asked)
-    return _say(asked, words.LOST)
+    return say(asked, words.LOST)
 
 
 def _wish(text: str) -> str:
@@ -38,70 +37,86 @@ def _wish(text: str) -> str:
 
 
 def _greet(found: Found, asked: Asked) -> Reply:
-    return _say(asked, words.GREETING)
+    return say(asked, words.GREETING)
 
 
 def _thank(found: Found, asked: Asked) -> Reply:
-    return _say(asked, words.THANKS)
+    return say(asked, words.THANKS)
 
 
 def _interrupted(found: Found, asked: Asked) -> Reply:
-    again = f": “{_line(asked.earlier)}”." if asked.earlier else "."
-    return _say(asked, words.INTERRUPTED + again)
+    again = f": “{line(asked.earlier)}”." if asked.earlier else "."
+    return say(asked, words.INTERRUPTED + again)
 
 
 def _at_length(found: Found, asked: Asked) -> Reply:
-    return Reply((Text(f"{words.LONG}\n\n{words.SIGNED}"),), pause=LONG_PACE)
+    return say(asked, words.LONG, pause=SLOW)
 
 
-def _fail(found: Found, asked: Asked) -> Failure:
-    return Failure(400, "invalid_request_error", "The demo model was asked to show an error. This is one.")
+def _think(found: Found, asked: Asked) -> Reply:
+    return say(asked, words.AFTER_THOUGHT, thought=words.THOUGHT, pause=SLOW)
+
+
+def _fail(found: Found, asked: Asked) -> Reply | Failure:
+    """Once. Whoever sends it again is answered, as after most errors of this kind."""
+    return FAILS if asked.times % 2 else say(asked, words.RECOVERED)
 
 
 def _list(found: Found, asked: Asked) -> Reply:
     thought = "They want to know what is here. Every note is a markdown file, so I look for those."
-    return _use(asked, "Glob", {"pattern": "**/*.md"}, thought)
+    return use_and_tell(asked, "Glob", {"pattern": "**/*.md"}, thought)
 
 
 def _look_into(found: Found, asked: Asked) -> Reply:
     folder = found["folder"].rstrip("/…. ")
-    return _use(asked, "Glob", {"pattern": f"{folder}/**/*"}, f"They want to know what is in {folder}.")
+    thought = f"They want to know what is in {folder}."
+    return use_and_tell(asked, "Glob", {"pattern": f"{folder}/**/*"}, thought)
 
 
 def _read(found: Found, asked: Asked) -> Reply:
     name = _unquoted(found["name"])
     path = name if re.search(r"\.\w+$", name) else f"{name}.md"
     thought = f"They ask for {path}. I open it and tell them what it says."
-    return _use(asked, "Read", {"file_path": _absolute(path, asked)}, thought)
+    return use_and_tell(asked, "Read", {"file_path": absolute(path, asked)}, thought)
 
 
 def _search(found: Found, asked: Asked) -> Reply:
     sought = re.sub(r" in (?:my|the) (?:notes|vault)$", "", _unquoted(found["sought"]))
     pattern = re.escape(sought).replace(r"\ ", " ")
     thought = f"Somewhere in the notes there may be “{sought}”. I search them all."
-    return _use(asked, "Grep", {"pattern": pattern, "output_mode": "content", "-i": True}, thought)
+    return use_and_tell(asked, "Grep", {"pattern": pattern, "output_mode": "content", "-i": True}, thought)
 
 
 def _run(found: Found, asked: Asked) -> Reply:
     command = (found["quoted"] or found["command"]).strip()
     thought = f"They want me to run `{command}`. Whether I may is not for me to say."
-    return _use(asked, "Bash", {"command": command}, thought)
+    return use_and_tell(asked, "Bash", {"command": command}, thought)
+
+
+def _read_one(found: Found, asked: Asked) -> Reply:
+    return notes.read_one(asked)
 
 
 def _write_about(found: Found, asked: Asked) -> Reply:
     topic = _unquoted(found["topic"])
-    body = f"A note about {topic}, begun by the demo model.\n\n- What I know:\n- What I want to find out:\n"
-    return _write(asked, topic, body)
+    return notes.write(asked, topic, notes.about(topic))
+
+
+def _add_to(found: Found, asked: Asked) -> Reply:
+    return notes.add_line(asked, _unquoted(found["topic"]))
 
 
 def _remember(found: Found, asked: Asked) -> Reply:
     fact = found["fact"].strip()
-    return _write(asked, fact, f"{_capital(fact).rstrip('.')}.\n\nWritten down by the demo model.\n")
+    return notes.write(asked, fact, f"{capital(fact).rstrip('.')}.\n\nWritten down by {notes.OURS}.\n")
 
 
 # The first pattern that fits the start of a wish decides.
 _PHRASES: list[tuple[str, Callable[[Found, Asked], Reply | Failure]]] = [
     (r"show me an error\W*$", _fail),
+    (r"think (?:first|about|before|it over|hard)\b", _think),
+    (r"add a line to (?:the|my) note (?:about|on|called) (?P<topic>.+)", _add_to),
+    (r"read(?: me)? (?:one of )?(?:my|the) notes\W*$|read(?: me)? a note\W*$", _read_one),
     (r"(?:give me |write |tell me )?a (?:very )?long (?:answer|story)\b", _at_length),
     (
         r"(?:write|make|create)(?: me)?(?: an?)?(?: new| short)? note (?:about|on|called) (?P<topic>.+)",
@@ -123,72 +138,5 @@ _PHRASES: list[tuple[str, Callable[[Found, Asked], Reply | Failure]]] = [
 ]
 
 
-# What they have in common
-
-
-def _say(asked: Asked, text: str) -> Reply:
-    meanwhile = "".join(map(_noticed, asked.meanwhile))
-    return say(f"{text}{meanwhile}\n\n{words.SIGNED}", pause=PACE)
-
-
-def _noticed(said: Said) -> str:
-    return (
-        f"\n\nI heard “{_line(said.text)}” while I worked; a demo does one thing at a time, so ask me again."
-    )
-
-
-def _use(asked: Asked, tool: str, given: Mapping[str, object], thought: str) -> Reply:
-    """Calls the tool, or tells what it has answered."""
-    answered = [result for result in asked.results if result.name == tool]
-    if answered:
-        return _say(asked, findings.tell(answered[-1], asked))
-    if tool not in asked.tools:
-        return _say(asked, f"For that I would need the tool {tool}, and it is not offered in this session.")
-    return Reply((Thinking(thought), Text(_STARTS[tool]), ToolUse(tool, given)), pause=PACE)
-
-
-_STARTS = {
-    "Read": "I will read that for you.",
-    "Glob": "Let me look.",
-    "Grep": "Let me search.",
-    "Write": "I will write it down.",
-    "Bash": "Let me run that.",
-}
-
-
-def _write(asked: Asked, title: str, body: str) -> Reply:
-    """Writes under a name that is free: the Write tool would replace a note without a word."""
-    slug = re.sub(r"\W+", "-", title.lower()).strip("-")[:40].strip("-") or "note"
-    if not asked.results and "Glob" in asked.tools:
-        return _use(
-            asked, "Glob", {"pattern": f"Notes/{slug}*.md"}, "A new note. First I look which names are taken."
-        )
-    taken = {posixpath.basename(path) for result in asked.results for path in result.text.splitlines()}
-    path = _absolute(f"Notes/{_free(slug, taken)}", asked)
-    given = {"file_path": path, "content": f"# {_capital(_line(title))}\n\n{body}"}
-    return _use(
-        asked, "Write", given, "That name is free. I keep the note short, so that there is something to add."
-    )
-
-
-def _free(slug: str, taken: set[str]) -> str:
-    names = itertools.chain([f"{slug}.md"], (f"{slug}-{number}.md" for number in itertools.count(2)))
-    return next(name for name in names if name not in taken)
-
-
-def _absolute(path: str, asked: Asked) -> str:
-    """The tools want whole paths; where nothing says where we are, the CLI makes sense of the short one."""
-    return posixpath.join(asked.directory, path)
-
-
 def _unquoted(text: str) -> str:
     return text.strip().rstrip("?!").strip("`\"'“” ").removesuffix(".")
-
-
-def _line(text: str) -> str:
-    first = text.strip().partition("\n")[0]
-    return first if len(first) <= 80 else f"{first[:79]}…"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

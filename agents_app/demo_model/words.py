@@ -1,5 +1,7 @@
 """What the demo model says word for word."""
 
+from pathlib import Path
+
 SIGNED = "— the demo model"
 
 TRY = """\
@@ -7,13 +9,15 @@ TRY = """\
 - `read Welcome.md`
 - `search for quince`
 - `write a note about pears`
+- `add a line to the note about pears`
 - `remember that the ladder is in the shed`
 - `run date`
 - `read .env`, to see a refusal
 - `a long answer`, to watch it stream
-- `show me an error`"""
+- `think first`
+- `show me an error`, and send it again"""
 
-LEAVE = "To talk to Claude instead, set `ANTHROPIC_API_KEY` and start Parachute again."
+LEAVE = "To talk to Claude instead, enter a key under Settings. It counts from the next message on."
 
 GREETING = f"""\
 Hello! I am the demo model that is built into Parachute. I am not Claude, and I am not clever: I know a \
@@ -39,30 +43,32 @@ SECRETS = """\
 I tried to read {path}, and was refused. That is as it should be: such files hold secrets, and Parachute \
 keeps them from every agent, whatever it is told and by whom. Your secrets stayed where they are."""
 
-LONG = """\
-Here is a long answer, so that you can watch it arrive.
+NO_NOTES = "I looked, and there is no note here yet. `write a note about pears` would change that."
 
-An orchard teaches patience better than any book. You plant a whip of a tree no thicker than a pencil, \
-you tie it to a stake, and for three years it does nothing that a visitor would notice. It is busy all \
-the same. Under the grass it is finding out where the water goes in August and which way the frost comes \
-down the hill, and it will not be hurried by anybody.
+FACTS = (
+    "- They ripen from the inside out, so press near the stalk.",
+    "- Picked hard and kept cool, they last until the new year.",
+    "- A ripe one smells of itself.",
+)
 
-In the fourth spring there are five flowers. You count them twice. Two of them set fruit, a pigeon takes \
-one, and in October you cut the other in half at the kitchen table, with a ceremony that it does not \
-quite deserve. It tastes of very little. You write the date down anyway.
+THOUGHT = """\
+They want to know what to write about next. I could look into their notes, but they asked me to think, so \
+I think where they can see it. What makes a note worth having? Not that it is long: that it is there when \
+it is looked for. So it should be something that happens only once, or that is forgotten first. The \
+weather of a day is soon gone. So is the reason for a decision, long before the decision itself."""
 
-From then on the tree keeps the diary for you. The summer of the drought is a ring as thin as paper. The \
-year of the wasps is a scar. The winter when nobody pruned is a tangle of shoots that you spend two \
-Februaries putting right, standing on a ladder in your oldest coat while the robin waits for you to turn \
-something over.
+AFTER_THOUGHT = """\
+Write down **why** you decided something this week. What you decided will still be there next year; the \
+reasons will not.
 
-What you notice at last is that the work was never in the picking. Picking takes an afternoon. The work \
-was in looking: at the canker while it was still small, at the label before it faded, at the bees on the \
-one warm morning in March. A notebook helps with that, and so does a friend who walks round with you and \
-asks why this branch and not the other one.
+What I thought before I said so is folded above. Claude thinks about your notes; a demo thinks the same each \
+time."""
 
-Perhaps that is what a folder of notes is for, too. Nothing much happens in it from one day to the next. \
-You put down a line about a quince, a plan, the name of somebody's dog. Then a year later you come back, \
-and it has grown.
+OVERLOADED = "The demo was asked to show what happens when a model has too much to do."
 
-That was all, and none of it was thought up just now: a demo knows its piece by heart."""
+RECOVERED = """\
+This time it worked. The first answer was an error as they come now and then: a model that has too much \
+to do. Nothing was lost; the same words, sent again, were all it took. If Claude cannot answer, this page \
+says why, and what helps."""
+
+LONG = Path(__file__).with_name("long_answer.md").read_text(encoding="utf-8").strip()

@@ -9,6 +9,8 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from agents_app import model_access
+from agents_app.models import ModelAccess
 from sessions_app.access.models import Role, Scope, Workspace
 from sessions_app.access.services import Wanted
 
@@ -75,3 +77,52 @@ def password_form(user: User, data: Any = None) -> SetPasswordForm[User]:
     for field in form.fields.values():
         field.widget.attrs.pop("autofocus", None)  # a page of many forms begins at its top
     return form
+
+
+class ModelForm(forms.Form):
+    """What opens the model. It is never filled in: nobody gets a key back that was entered once."""
+
+    key = forms.CharField(
+        label=_("Anthropic API key"),
+        help_text=_(
+            "You make one on console.anthropic.com. Here it is checked, encrypted, and never shown again."
+        ),
+        max_length=2000,
+        widget=forms.PasswordInput({"autocomplete": "off", "spellcheck": "false", "placeholder": "sk-ant-…"}),
+    )
+    kind = forms.ChoiceField(
+        label=_("What it is"),
+        required=False,
+        choices=[("", _("Its beginning tells")), *ModelAccess.Kind.choices],
+    )
+    address = forms.CharField(
+        label=_("Address of the model"),
+        required=False,
+        max_length=500,
+        widget=forms.TextInput({"placeholder": "api.anthropic.com", "inputmode": "url"}),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label_suffix": "", "auto_id": "model_%s", **kwargs})
+
+    @property
+    def more_is_open(self) -> bool:
+        return any(self.errors.get(name) or self[name].value() for name in ("kind", "address"))
+
+    def wanted(self) -> model_access.Wanted:
+        given = self.cleaned_data
+        return model_access.Wanted(given["key"], given["kind"], given["address"])
+
+
+class VaultForm(forms.Form):
+    path = forms.CharField(
+        label=_("Another folder"),
+        help_text=_("On the computer that Parachute runs on. Agents read it and may write in it."),
+        max_length=4000,
+        widget=forms.TextInput(
+            {"autocomplete": "off", "spellcheck": "false", "autocapitalize": "none", "placeholder": "~/Notes"}
+        ),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label_suffix": "", "auto_id": "vault_%s", **kwargs})

@@ -12,10 +12,13 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
+from agents_app import model_access
 from parachute_site.pages.forms import KeyForm, MemberForm, RoleForm, password_form
 from parachute_site.pages.limits import take_tries, too_many
+from parachute_site.pages.model import keep, shown
 from sessions_app.access import reading
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Role
@@ -119,6 +122,22 @@ def remove(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
     return _done(request, lambda: remove_member(_caller(request), slug, user_id), said)
 
 
+@sensitive_post_parameters("key")
+@never_cache
+@login_required
+@require_POST
+def save_model(request: HttpRequest) -> HttpResponse:
+    return keep(request, _caller(request), _page, after="settings")
+
+
+@never_cache
+@login_required
+@require_POST
+def remove_model(request: HttpRequest) -> HttpResponse:
+    said = _("The key is removed. The demo answers from now on.")
+    return _done(request, lambda: model_access.remove(_caller(request)), said)
+
+
 def _done(request: HttpRequest, act: Callable[[], object], said: str) -> HttpResponse:
     """Does it and says so on the page; or says there why it was not done."""
     try:
@@ -144,7 +163,13 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "owned": reading.members(caller),
         "roles": Role.choices,
         "now": timezone.now(),
+        **(_model() if caller.is_operator else {}),
     }
+
+
+def _model() -> dict[str, Any]:
+    model = shown()
+    return {"model": model, "model_form": model.form()}
 
 
 def _user(request: HttpRequest) -> User:

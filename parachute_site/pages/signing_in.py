@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
+from agents_app import first_run
 from parachute_site.pages.limits import is_over, take_tries, too_many
 from sessions_app.access.services import Limit, link_is_good, take_try, use_sign_in_link
 from sessions_app.errors import RateLimited
@@ -43,7 +44,7 @@ def sign_in_by_link(request: HttpRequest, token: str) -> HttpResponse:
     """A GET shows a button and a POST uses the link: what fetches links ahead cannot use one up."""
     if request.method == "POST" and (user := use_sign_in_link(token)) is not None:
         login(request, user, backend=BACKEND)
-        return redirect("chats")
+        return redirect("welcome" if first_run.is_due(user) else "chats")
     if request.method != "POST" and link_is_good(token):
         return render(request, "signin_link.html")
     if request.user.is_authenticated:  # the link that brought them here, opened once more

@@ -11,6 +11,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
+from agents_app import model_access
+from agents_app.demo_model.story import CHIPS
 from parachute_site.pages.telling import Telling, TurnTold
 from parachute_site.policy import POLICY_OF_CHATS
 from sessions_app import reading
@@ -111,12 +113,13 @@ def _visible(request: HttpRequest, session_id: UUID) -> Session:
 
 
 def _page(request: HttpRequest, session: Session | None = None) -> dict[str, Any]:
-    caller = _caller(request)
+    caller, is_demo = _caller(request), model_access.current().is_demo
     writable = list(Workspace.objects.filter(caller.within("", MAY_WRITE)).distinct())
     workspace = session.workspace if session else next(iter(writable), None)
     return {
         "sessions": reading.page(caller, reading.Wanted(exact={}, limit=LISTED)).sessions,
-        "is_demo": settings.PARACHUTE_MODEL.is_demo,
+        "is_demo": is_demo,
+        "chips": CHIPS if is_demo else (),
         "models": settings.PARACHUTE_MODELS,
         "trust_levels": _trust_levels(caller, workspace, session) if workspace else [],
         "workspaces": writable,

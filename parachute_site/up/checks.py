@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from parachute_site.env import Environment
+from sessions_app.folders import SYSTEM
 
 
 class Refused(Exception):
@@ -36,9 +37,6 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-SYSTEM = frozenset(map(Path, ("/", "/bin", "/dev", "/etc", "/home", "/lib", "/root", "/usr", "/var")))
 
 
 def vault_is_usable(vault: Path) -> None:

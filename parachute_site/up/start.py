@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import dataclass
 
 from parachute_site.env import Environment
 from parachute_site.up import health, valkey
@@ -12,6 +13,15 @@ from parachute_site.up.supervisor import Supervisor
 
 VALKEY_PATIENCE = 10.0
 READY_PATIENCE = 60.0
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What the database says: it may hold a folder and a key that were chosen in the page."""
+
+    sign_in: str
+    vault: str
+    model: str | None  # its address; none: the demo
 
 
 async def run(environment: Environment, plan: Plan, output: Output) -> int:
@@ -37,11 +47,11 @@ async def _start(environment: Environment, plan: Plan, supervisor: Supervisor, o
     if plan.valkey:
         supervisor.keep(plan.valkey)
         await _valkey_answers(environment)
-    sign_in = await _prepare(environment, plan.prepare, supervisor, output)
+    prepared = await _prepare(environment, plan.prepare, supervisor, output)
     for child in plan.others:
         supervisor.keep(child)
     await _ready(environment, output)
-    output.show(_banner(environment, sign_in))
+    output.show(_banner(environment, prepared))
 
 
 async def _valkey_answers(environment: Environment) -> None:
@@ -54,7 +64,9 @@ async def _valkey_answers(environment: Environment) -> None:
         raise Refused(f"The embedded Valkey does not answer. What it said is in {log}.") from error
 
 
-async def _prepare(environment: Environment, child: Child, supervisor: Supervisor, output: Output) -> str:
+async def _prepare(
+    environment: Environment, child: Child, supervisor: Supervisor, output: Output
+) -> Prepared:
     """Migrations and the first admin; the path of the one-time link, which no file may hold."""
     code, written, errors = await supervisor.once(child)
     said = [line for line in errors.splitlines() if line.strip()]
@@ -65,7 +77,8 @@ async def _prepare(environment: Environment, child: Child, supervisor: Superviso
     if code != 0:
         log = environment.log_folder / f"{child.name}.log"
         raise Refused(f"`manage.py {child.name}` ended with exit code {code}. What it said is in {log}.")
-    return str(json.loads(written)["signIn"])
+    found = json.loads(written)
+    return Prepared(found["signIn"], found["vault"], found["model"])
 
 
 async def _ready(environment: Environment, output: Output) -> None:
@@ -78,16 +91,16 @@ async def _ready(environment: Environment, output: Output) -> None:
         await asyncio.sleep(pause)
 
 
-def _banner(environment: Environment, sign_in: str) -> str:
+def _banner(environment: Environment, prepared: Prepared) -> str:
     host = environment.host
     if host in health.ANY:  # nobody can type that
         host = environment.allowed_hosts[0].lstrip("*.") or host
     address = f"http://{health.name(host)}:{environment.port}"
-    model = "demo, as no API key is set" if environment.model.is_demo else environment.model.url
+    model = prepared.model or "demo, as no API key is set"
     return f"""
   Parachute is ready   {address}
-  vault                {environment.vault}
+  vault                {prepared.vault}
   model                {model}
-  sign in, once        {address}{sign_in}
+  sign in, once        {address}{prepared.sign_in}
                        (within 10 minutes; `make signin` or `python manage.py signin` makes another)
 """

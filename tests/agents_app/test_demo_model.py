@@ -19,7 +19,7 @@ from agents_app.demo_model.wire import Cut, Failure, Reply, Stall, Text, Thinkin
 from tests.scripted_model import ScriptedModel, calls, in_turn
 
 ROOT = Path(__file__).parents[2]
-TOOLS = ["Read", "Write", "Bash", "Glob", "Grep"]
+TOOLS = ["Read", "Write", "Edit", "Bash", "Glob", "Grep"]
 PLACE = {
     "role": "system",
     "content": "# Environment\n - Primary working directory: /vault\n - Platform: linux",
@@ -135,6 +135,9 @@ class TestHttp:
             for text in ("pears", "pears and quinces " * 20)
         ]
         assert 0 < few < many
+
+    async def test_it_names_itself_among_the_models(self, http: httpx.AsyncClient) -> None:
+        assert (await http.get("/v1/models")).json()["data"][0]["id"] == "demo"
 
     @pytest.mark.parametrize("body", ["{", "[]", '"hi"', '{"messages": 1}'])
     async def test_a_malformed_body_is_refused(self, http: httpx.AsyncClient, body: str) -> None:
@@ -286,7 +289,7 @@ class TestTalk:
         ("text", "said"),
         [
             ("Hello!", "I am not Claude"),
-            ("who are you", "ANTHROPIC_API_KEY"),
+            ("who are you", "enter a key under Settings"),
             ("thank you", "welcome"),
             ("a long answer", "orchard"),
             ("What is the meaning of a reading lamp?", "list my notes"),
@@ -299,15 +302,70 @@ class TestTalk:
         assert said in words
         assert "demo" in words
 
-    def test_a_long_answer_is_a_few_hundred_words_at_a_pace_that_shows(self) -> None:
+    def test_a_long_answer_has_markdown_of_all_kinds_at_a_pace_that_shows(self) -> None:
         reply = talk.answer(conversation.read(request_for(user("a long answer"))))
         assert isinstance(reply, Reply)
-        assert len(reply.content[0]["text"].split()) > 250
+        text = reply.content[0]["text"]
+        assert 3_000 <= len(text) <= 6_000
+        for sign in ("\n## ", "\n- ", "\n1. ", "\n|", "\n```python\n", "\n> ", "](https://", "**", "- [x]"):
+            assert sign in text
         assert 0.015 <= reply.pause <= 0.03
 
-    def test_an_error_is_shown_only_for_that_phrase(self) -> None:
-        assert isinstance(talk.answer(conversation.read(request_for(user("show me an error")))), Failure)
+    def test_an_error_is_shown_only_for_that_phrase_and_goes_when_it_is_sent_again(self) -> None:
+        said = [user("show me an error")]
+        for is_failure in (True, False, True):
+            answer = talk.answer(conversation.read(request_for(*said)))
+            assert isinstance(answer, Failure) is is_failure
+            said.append(user("show me an error"))
+        between = request_for(said[0], user("hi"), said[0])
+        assert isinstance(talk.answer(conversation.read(between)), Failure)
         assert spoken(request_for(user("show me an error in my notes")))
+
+    def test_thinking_comes_first(self) -> None:
+        reply = talk.answer(conversation.read(request_for(user("think first: what next?"))))
+        assert isinstance(reply, Reply)
+        assert [type(block) for block in reply.blocks] == [Thinking, Text]
+
+    @pytest.mark.parametrize(
+        ("found", "read"),
+        [
+            ("/vault/A.md\n/vault/Welcome.md", "/vault/Welcome.md"),
+            ("/vault/CLAUDE.md\n/vault/B.md", "/vault/B.md"),
+            ("CLAUDE.md", None),
+            ("No files found", None),
+        ],
+    )
+    def test_one_of_the_notes_is_found_whatever_they_are(self, found: str, read: str | None) -> None:
+        asks = "Read me one of my notes."
+        globbed = (called("Glob", pattern="**/*.md"), answered(found))
+        made = call_made(asks, *globbed)
+        assert (made.input["file_path"] if made else None) == read
+        if not made:
+            assert "no note here yet" in spoken(request_for(user(asks), PLACE, *globbed))
+
+    @pytest.mark.parametrize(
+        ("content", "old", "new"),
+        [
+            ("# P\n\nby the demo model.\n- a:\n", "- a:", "- a:\n- They ripen"),
+            ("by the demo model\n- a\n\n- a\n", "- a\n\n- a", "- a\n\n- a\n- They ripen"),
+        ],
+    )
+    def test_a_line_is_added_at_the_one_end_of_a_note_of_its_own(
+        self, content: str, old: str, new: str
+    ) -> None:
+        numbered = "\n".join(f"{number}\t{line}" for number, line in enumerate(content.splitlines(), 1))
+        read = called("Read", file_path="/vault/Notes/pears.md")
+        made = call_made("Add a line to the note about pears.", read, answered(numbered))
+        assert made
+        assert (made.name, made.input["old_string"]) == ("Edit", old)
+        assert made.input["new_string"].startswith(new)
+        assert content.count(old) == 1
+
+    def test_a_note_that_a_person_wrote_is_left_as_it_is(self) -> None:
+        read = called("Read", file_path="/vault/Notes/pears.md")
+        made = call_made("Add a line to the note about pears.", read, answered("1\tMine."))
+        assert made
+        assert made.name == "Write"
 
     def test_a_tool_that_is_not_offered_is_named(self) -> None:
         assert "tool Bash" in spoken(request_for(user("run date"), tools=["Read"]))

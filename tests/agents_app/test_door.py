@@ -157,6 +157,61 @@ async def test_a_base_path_and_a_socket_lead_to_the_model_too(folder: Path, mode
     assert "x-api-key" not in model.last.headers
 
 
+async def test_it_can_lead_elsewhere_and_what_is_being_answered_is_answered(
+    door: Door, ada: Pass, model: Model
+) -> None:
+    asked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slowly(request: web.BaseRequest) -> web.StreamResponse:
+        asked.set()
+        await asyncio.wait_for(go_on.wait(), PATIENCE)
+        return web.json_response({"from": "the old one"})
+
+    async def answer_of(door: Door) -> Any:
+        async with asking(door, ada.token) as answer:
+            return await answer.json()
+
+    model.answer = slowly
+    async with serving(other := Model()) as elsewhere:
+        begun = asyncio.create_task(answer_of(door))
+        await asyncio.wait_for(asked.wait(), PATIENCE)
+        left = door._way
+        await door.lead_to(replace(elsewhere, header=("authorization", "Bearer another")))
+        assert await answer_of(door) == {"hello": "there"}
+        assert other.last.headers["authorization"] == "Bearer another"
+        assert not left._client.closed
+        go_on.set()
+        assert await begun == {"from": "the old one"}
+    assert left._client.closed
+
+
+async def test_to_the_same_model_nothing_is_opened_anew(door: Door, upstream: Upstream) -> None:
+    way = door._way
+    await door.lead_to(replace(upstream))
+    assert door._way is way
+
+
+async def test_a_model_that_cannot_be_asked_is_not_and_why_is_said(
+    door: Door, ada: Pass, upstream: Upstream, model: Model
+) -> None:
+    await door.lead_to(replace(upstream, problem="Enter the key again."))
+    async with asking(door, ada.token) as answer:
+        assert answer.headers["x-should-retry"] == "false"
+        assert (await answer.json())["error"]["message"] == "Enter the key again."
+        assert answer.status == 401
+    assert ada.trouble
+    assert ada.trouble.without_key
+    assert model.requests == []
+
+
+async def test_the_token_of_a_subscription_comes_with_what_it_needs(
+    door: Door, ada: Pass, upstream: Upstream, model: Model
+) -> None:
+    await door.lead_to(replace(upstream, beta="oauth-1"))
+    async with asking(door, ada.token, headers={"anthropic-beta": "tools-1,tools-2"}):
+        assert model.last.headers.getall("anthropic-beta") == ["tools-1,tools-2,oauth-1"]
+
+
 async def test_each_piece_passes_when_it_comes(door: Door, ada: Pass, model: Model) -> None:
     first_was_read = asyncio.Event()
 

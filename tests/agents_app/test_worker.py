@@ -9,7 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from agents_app import workers
+from agents_app import model_access, workers
+from agents_app.endpoint import ModelEndpoint
+from agents_app.model_access import Wanted
 from agents_app.runtimes.scripted import Hold, ScriptedRuntime
 from agents_app.turns.claim import claim
 from agents_app.turns.opening import Opened, Opening, open_turn
@@ -93,6 +95,39 @@ def test_told_to_stop_it_lets_a_turn_end_within_the_grace(
         worker._loop.call_soon_threadsafe(go_on.set)
         running.result(PATIENCE)
     assert [status(each) for each in (opened, next_one)] == ["done", "queued"]
+
+
+def test_a_key_that_was_entered_counts_for_the_next_turn_and_for_one_that_runs(
+    worker: TurnWorker,
+    as_ada: Caller,
+    opened: Opened,
+    scripted: ScriptedRuntime,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(model_access, "check", lambda endpoint, kind: "")
+    assert worker._door.upstream.is_demo
+    model_access.save(as_ada, Wanted("sk-ant-the-first"))
+    worker.run_session(opened.session_id)
+    assert worker._door.upstream.header == ("x-api-key", "sk-ant-the-first")
+    reached, go_on, led = threading.Event(), asyncio.Event(), threading.Event()
+    scripted.scripts["and now?"] = [Hold(cast(asyncio.Event, reached), go_on)]
+    lead_to = worker._door.lead_to
+
+    async def watched(upstream: ModelEndpoint) -> None:
+        await lead_to(upstream)
+        if upstream.is_demo:
+            led.set()
+
+    next_one = open_turn(as_ada, Opening("and now?", opened.session_id))
+    with ThreadPoolExecutor(1) as threads:
+        running = threads.submit(worker.run_session, next_one.session_id)
+        assert reached.wait(PATIENCE)
+        monkeypatch.setattr(worker._door, "lead_to", watched)
+        model_access.remove(as_ada)
+        assert led.wait(PATIENCE)
+        worker._loop.call_soon_threadsafe(go_on.set)
+        running.result(PATIENCE)
+    assert worker._door.upstream.is_demo
 
 
 def test_closed_it_is_gone(worker: TurnWorker) -> None:

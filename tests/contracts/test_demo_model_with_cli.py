@@ -1,7 +1,10 @@
 """The real CLI, driven through the SDK, with the demo model behind a unix socket."""
 
 import asyncio
+import re
+import shutil
 import tempfile
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,15 +17,22 @@ from claude_agent_sdk import (
     ClaudeAgentOptions,
     ClaudeSDKClient,
     HookMatcher,
-    ResultMessage,
     StreamEvent,
     TextBlock,
     ThinkingBlock,
     ToolUseBlock,
 )
 
-from agents_app.demo_model import server, talk
+from agents_app.demo_model import server, story, talk
+from agents_app.door import Door
+from agents_app.endpoint import ModelEndpoint
+from agents_app.errors import AgentError
+from agents_app.runtimes.base import RunFailed
+from agents_app.runtimes.claude.runtime import ClaudeRuntime
+from agents_app.runtimes.events import Answered, BlockKind, Delta, Ended, Said, Used
+from tests.contracts.stage import Stage, sandbox_that_runs
 
+ROOT = Path(__file__).parents[2]
 NOTE = "# Quinces\n\nThey ripen in October."
 
 
@@ -35,7 +45,6 @@ class Turn:
     tools: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
     model: str = ""
-    is_error: bool = False
 
 
 class Chat:
@@ -60,8 +69,6 @@ def _note(turn: Turn, message: Any) -> None:
             turn.text += "".join(block.text for block in blocks if isinstance(block, TextBlock))
             turn.tools += [block.name for block in blocks if isinstance(block, ToolUseBlock)]
             turn.thoughts += [block.thinking for block in blocks if isinstance(block, ThinkingBlock)]
-        case ResultMessage(is_error=is_error):
-            turn.is_error = is_error
 
 
 async def _gate(given: Any, tool_use_id: str | None, context: Any) -> Any:
@@ -154,8 +161,152 @@ async def test_a_refusal_is_explained_and_the_secret_stays(chat: Chat) -> None:
     assert "never-to-be-seen" not in turn.text
 
 
-async def test_an_error_ends_one_turn_and_not_the_chat(chat: Chat) -> None:
-    failed, after = [await chat.say(text) for text in ("show me an error", "hello")]
-    assert failed.is_error
-    assert not after.is_error
-    assert "I am not Claude" in after.text
+# The story: each chip of an empty chat, played through the runtime, the door, the gate and a wall.
+
+
+def sample(vault: Path) -> None:
+    shutil.copytree(ROOT / "sample-vault", vault, dirs_exist_ok=True)
+
+
+def of_ones_own(vault: Path) -> None:
+    (vault / "Deep/er").mkdir(parents=True)
+    (vault / "Deep/er/Thoughts.md").write_text("# Thoughts\n\nMine.\n")
+    (vault / "Notes").mkdir()
+    (vault / "Notes/pears.md").write_text("# Pears\n\nWhat I know of pears.\n")
+
+
+def empty(vault: Path) -> None:
+    pass
+
+
+VAULTS = [sample, of_ones_own, empty]
+
+
+@pytest.fixture
+async def runtime(socket: Path) -> AsyncIterator[ClaudeRuntime]:
+    door = Door(socket.with_name("door.sock"), ModelEndpoint("http://demo.invalid", socket=socket))
+    await door.open()
+    runtime = ClaudeRuntime(door)
+    yield runtime
+    await runtime.close()
+    await door.close()
+
+
+@pytest.fixture(params=VAULTS)
+def vault(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    (tmp_path / "own").mkdir()
+    request.param(tmp_path / "own")
+    return tmp_path / "own"
+
+
+@pytest.fixture
+def stage(runtime: ClaudeRuntime, vault: Path, settings: Any) -> Stage:
+    return Stage(runtime, sandbox_that_runs("bubblewrap"), vault, Path(settings.PARACHUTE_HOME))
+
+
+def chip(label: str) -> str:
+    return next(chip.text for chip in story.CHIPS if str(chip.label) == label)
+
+
+@dataclass
+class Seen:
+    tools: list[str]
+    text: str
+    thoughts: str
+    denied: list[str]
+    problems: list[str]
+
+
+async def played(stage: Stage, label: str) -> Seen:
+    before = len(stage.gate.denied)
+    heard = await stage.play(chip(label))
+    end = heard[-1]
+    assert isinstance(end, Ended)
+    assert end.model == "demo"
+    said = [event for event in heard if isinstance(event, Said)]
+    return Seen(
+        tools=[event.name for event in heard if isinstance(event, Used)],
+        text=end.response,
+        thoughts="".join(event.content for event in said if event.kind is BlockKind.THINKING),
+        denied=[call.name for call in stage.gate.denied[before:]],
+        problems=[event.content for event in heard if isinstance(event, Answered) and event.is_error],
+    )
+
+
+def test_every_chip_is_played_below() -> None:
+    played_below = set(re.findall(r'(?:played\(stage, |chip\()"([^"]+)"', Path(__file__).read_text()))
+    assert played_below == {str(chip.label) for chip in story.CHIPS}
+
+
+async def test_chip_reads_a_note(stage: Stage, vault: Path) -> None:
+    for _ in range(2):
+        seen = await played(stage, "Read a note")
+        has_notes = any(vault.rglob("*.md"))
+        assert seen.tools == (["Glob", "Read"] if has_notes else ["Glob"])
+        assert seen.problems == []
+        assert ("\n> #" if has_notes else "no note here yet") in seen.text
+
+
+async def test_chips_write_a_note_and_change_it(stage: Stage, vault: Path) -> None:
+    before = {path: path.read_text() for path in vault.rglob("*.md")}
+    for _ in range(2):
+        written = await played(stage, "Write a note")
+        assert (written.tools, written.problems) == (["Glob", "Write"], [])
+    for _ in range(2):
+        changed = await played(stage, "Change a note")
+        assert (changed.tools[-1], changed.problems) == ("Edit", [])
+        assert "one line more" in changed.text
+    assert any("They ripen" in path.read_text() for path in (vault / "Notes").iterdir())
+    assert all(path.read_text() == text for path, text in before.items())
+
+
+async def test_chip_changes_a_note_where_there_was_none(stage: Stage) -> None:
+    for _ in range(2):
+        changed = await played(stage, "Change a note")
+        assert (changed.tools[-1], changed.problems) == ("Edit", [])
+
+
+async def test_chip_runs_a_command(stage: Stage, vault: Path) -> None:
+    for _ in range(2):
+        seen = await played(stage, "Run a command")
+        assert (seen.tools, seen.problems) == (["Bash"], [])
+        assert all(path.name in seen.text for path in vault.iterdir() if not path.name.startswith("."))
+
+
+async def test_chip_is_denied_a_secret_and_says_why(stage: Stage) -> None:
+    for _ in range(2):
+        seen = await played(stage, "Try to read a secret")
+        assert (seen.tools, seen.denied) == (["Read"], ["Read"])
+        assert "Your secrets stayed where they are" in seen.text
+        assert "not-a-real-key" not in seen.text
+
+
+@pytest.mark.parametrize("vault", [sample], indirect=True)
+async def test_chip_thinks_first(stage: Stage) -> None:
+    for _ in range(2):
+        seen = await played(stage, "Think first")
+        assert "they asked me to think" in seen.thoughts
+        assert "Write down" in seen.text
+
+
+@pytest.mark.parametrize("vault", [sample], indirect=True)
+async def test_chip_answers_at_length(stage: Stage) -> None:
+    heard = await stage.play(chip("A long answer"))
+    assert sum(isinstance(event, Delta) for event in heard) > 100
+    assert "```python" in next(event.content for event in heard if isinstance(event, Said))
+
+
+@pytest.mark.parametrize("vault", [sample], indirect=True)
+async def test_chip_shows_an_error_and_the_same_again_is_answered(stage: Stage) -> None:
+    """At once: a person waits for it. And once more, in the same chat."""
+    for _ in range(2):
+        began = time.monotonic()
+        with pytest.raises(RunFailed) as failed:
+            await stage.play(chip("An error, and what helps"))
+        error = AgentError(failed.value.code, failed.value.message).as_payload()
+        assert (error["code"], error["canRetry"]) == ("overloaded", True)
+        assert [action["action"] for action in error["actions"]] == ["retry"]
+        assert "asked to show what happens" in error["message"]
+        seen = await played(stage, "An error, and what helps")
+        assert "This time it worked" in seen.text
+        assert time.monotonic() - began < 20

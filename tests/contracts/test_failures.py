@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -316,11 +316,19 @@ class TestTheModel:
         model.answer = in_turn(streams(MID_TEXT + error), fails(529, "overloaded_error", "Overloaded"))
         assert (await failure(hall)).code == "overloaded"
 
+    async def test_a_stored_key_that_cannot_be_read_is_told_with_what_to_do(self, place: Place) -> None:
+        hall = await place.hall()
+        door = hall.runtime._door  # type: ignore[attr-defined]
+        await door.lead_to(replace(door.upstream, problem="SECRET_KEY is another one. Enter it again."))
+        failed = await failure(hall)
+        assert failed.code == "no_credentials"
+        assert "SECRET_KEY is another one." in failed.message
+
     async def test_without_a_key_it_says_that_there_is_none(self, place: Place, model: Model) -> None:
         place.header = None
         model.answer = REFUSALS["a wrong key"][0]
         failed = await failure(await place.hall())
-        assert (failed.code, "Set ANTHROPIC_API_KEY" in failed.as_payload()["message"]) == (
+        assert (failed.code, "enters one under Settings" in failed.as_payload()["message"]) == (
             "no_credentials",
             True,
         )

@@ -128,7 +128,7 @@ def test_a_link_shows_a_button_and_the_button_uses_it(browser: Client, link: str
         assert "<button" in page.content.decode()
         assert browser.head(link).status_code == 200
     assert not is_in(browser)
-    assert send(browser, link)["Location"] == "/"
+    assert send(browser, link)["Location"] == "/welcome"  # once: see test_welcome.py
     assert is_in(browser)
 
 
@@ -248,7 +248,7 @@ def test_every_page_has_our_policy(page: str, as_ada_in: Client) -> None:
     assert answer["X-Content-Type-Options"] == "nosniff"
 
 
-@pytest.mark.parametrize("page", ["/", "/settings", "/signin", "/nowhere"])
+@pytest.mark.parametrize("page", ["/", "/settings", "/signin", "/welcome", "/nowhere"])
 def test_no_page_has_anything_inline_or_from_elsewhere(page: str, as_ada_in: Client) -> None:
     html = as_ada_in.get(page).content.decode()
     assert not any(
@@ -257,7 +257,7 @@ def test_no_page_has_anything_inline_or_from_elsewhere(page: str, as_ada_in: Cli
     assert html.count("<script") == html.count('<script type="module" src="/static/')
 
 
-@pytest.mark.parametrize("page", ["/", "/settings", "/signin"])
+@pytest.mark.parametrize("page", ["/", "/settings", "/signin", "/welcome"])
 def test_a_page_is_kept_by_nobody(page: str, as_ada_in: Client) -> None:
     assert "no-store" in as_ada_in.get(page)["Cache-Control"]
 

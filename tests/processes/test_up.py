@@ -35,7 +35,7 @@ def make_plan(environment):
 sys.exit(up.main(sys.argv[2:], make_plan))
 """
 
-PREPARE = """print('{"signIn": "/signin/secret-link"}')"""
+PREPARE = """print('{"signIn": "/signin/secret-link", "vault": "/a/vault", "model": null}')"""
 
 WEB = """
 import http.server, os

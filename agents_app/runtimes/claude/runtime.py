@@ -48,7 +48,8 @@ class ClaudeRuntime:
     @asynccontextmanager
     async def open(self, request: RunRequest, gate: Gate, waits: Waits) -> AsyncIterator["ClaudeRun"]:
         process, was_warm = await self._process(request, gate, waits)
-        run = ClaudeRun(process, request, gate, was_warm=was_warm)
+        name = "demo" if self._door.upstream.is_demo else ""
+        run = ClaudeRun(process, request, gate, was_warm=was_warm, model_name=name)
         is_kept = False
         self._starts.running += 1
         try:
@@ -90,12 +91,19 @@ class ClaudeRuntime:
 
 class ClaudeRun:
     def __init__(
-        self, process: ClaudeProcess, request: RunRequest, gate: Gate, *, was_warm: bool = False
+        self,
+        process: ClaudeProcess,
+        request: RunRequest,
+        gate: Gate,
+        *,
+        was_warm: bool = False,
+        model_name: str = "",
     ) -> None:
         self._process = process
         self._request = request
         self._gate = gate
         self._was_warm = was_warm
+        self._model_name = model_name
         self._calls: dict[str, ToolCall] = {}
         self._unheard: set[str] = set()  # what was said and is not yet told back: the CLI has not read it
         self._has_ended = False
@@ -110,8 +118,7 @@ class ClaudeRun:
         return self._has_ended and not self._unheard
 
     async def events(self) -> AsyncGenerator[RuntimeEvent]:
-        named = "demo" if settings.PARACHUTE_MODEL.is_demo else ""
-        translator = Translator(named, self._process.trouble)
+        translator = Translator(self._model_name, self._process.trouble)
         try:
             await self.inject(self._request.message_id, self._request.text)
             async for message in self._process.client.receive_messages():

@@ -9,12 +9,12 @@ from django.core.management import BaseCommand, call_command
 from django.db import DatabaseError, connection
 from django.urls import reverse
 
-from agents_app import workers
+from agents_app import model_access, workers
 from sessions_app.access import services
 
 
 class Command(BaseCommand):
-    help = "Prepares the database and prints one line of JSON with a one-time sign-in link."
+    help = "Prepares the database and prints one line of JSON: a one-time sign-in link, the vault, the model."
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -28,8 +28,10 @@ class Command(BaseCommand):
         if not settings.ENVIRONMENT.redis_url:
             workers.forget_all()  # all workers are on this machine, and none has been started yet
         workspace = services.first_workspace(
-            settings.PARACHUTE_VAULT, vault_is_chosen=settings.ENVIRONMENT.vault_is_chosen
+            settings.PARACHUTE_VAULT, vault_is_chosen=settings.PARACHUTE_VAULT_IS_CHOSEN
         )
         admin = services.first_admin(workspace)
         link = reverse("signin-link", args=[services.make_sign_in_link(admin)])
-        self.stdout.write(json.dumps({"signIn": link}))
+        model = model_access.current()
+        told = {"signIn": link, "vault": workspace.vault_path, "model": None if model.is_demo else model.url}
+        self.stdout.write(json.dumps(told))

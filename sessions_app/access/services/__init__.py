@@ -1,7 +1,7 @@
 """The only writers of workspaces, members, keys, passwords and sign-in links."""
 
 from sessions_app.access.services.callers import caller_of_key, caller_of_user
-from sessions_app.access.services.first import first_admin, first_workspace
+from sessions_app.access.services.first import choose_vault, first_admin, first_vault, first_workspace
 from sessions_app.access.services.keys import Wanted, create_key, make_key, revoke_key, revoke_keys
 from sessions_app.access.services.links import link_is_good, make_sign_in_link, use_sign_in_link
 from sessions_app.access.services.members import add_member, change_role, remove_member
@@ -15,8 +15,10 @@ __all__ = [
     "caller_of_key",
     "caller_of_user",
     "change_role",
+    "choose_vault",
     "create_key",
     "first_admin",
+    "first_vault",
     "first_workspace",
     "give_back",
     "link_is_good",

@@ -2,23 +2,48 @@
 
 from pathlib import Path
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import gettext as _
 
+from sessions_app import vaults
+from sessions_app.access.caller import Caller
 from sessions_app.access.models import Membership, Role, Workspace
+from sessions_app.errors import Conflict, Forbidden, Invalid
+
+FIRST = "default"
 
 
 @transaction.atomic
 def first_workspace(vault: Path, *, vault_is_chosen: bool) -> Workspace:
     """The workspace `default`. A vault that the environment names wins over the one it had."""
     workspace, made = Workspace.objects.get_or_create(
-        slug="default", defaults={"name": "Default", "vault_path": str(vault)}
+        slug=FIRST, defaults={"name": "Default", "vault_path": str(vault)}
     )
     if not made and vault_is_chosen:
         Workspace.objects.filter(pk=workspace.pk).exclude(vault_path=str(vault)).update(vault_path=str(vault))
         workspace.refresh_from_db()
     return workspace
+
+
+def first_vault() -> str:
+    return Workspace.objects.values_list("vault_path", flat=True).get(slug=FIRST)
+
+
+def choose_vault(caller: Caller, given: str) -> None:
+    """The folder of the first workspace, as its operator names it in the page. It stays over restarts,
+    unless the environment names another."""
+    if not caller.is_operator or caller.key_id is not None:
+        raise Forbidden(_("Only an operator chooses the folder, and only in the page."))
+    if settings.PARACHUTE_VAULT_IS_CHOSEN:
+        raise Conflict(_("The environment says which folder it is (VAULT_PATH)."))
+    try:
+        folder = vaults.usable(given, home=Path(settings.PARACHUTE_HOME))
+    except vaults.Unusable as error:
+        raise Invalid.field("path", str(error)) from error
+    Workspace.objects.filter(slug=FIRST).update(vault_path=str(folder))
 
 
 @transaction.atomic
