@@ -5,7 +5,7 @@ from django.http import HttpRequest
 from ninja import Query, Router
 from pydantic import Field
 
-from sessions_app import reading
+from sessions_app import reading, services
 from sessions_app.access.caller import Caller
 from sessions_app.errors import Invalid
 from sessions_app.schemas import PendingTurn, SessionDetail, SessionList, SessionOut, Text, Wire, refusals
@@ -82,6 +82,29 @@ def _detail(caller: Caller, session_id: UUID) -> SessionDetail:
         pending_turns=[PendingTurn(**turn) for turn in found["pending"]],
         children=[SessionOut.of(child) for child in found["children"]],
     )
+
+
+@router.post(
+    "/chat/{uuid:session_id}/archive",
+    response={200: SessionOut, **refusals(401, 403, 404)},
+    summary="Put a session into the archive",
+    description="The list does not show it there. A message takes it out again.",
+)
+async def archive_session(request: HttpRequest, session_id: UUID) -> Any:
+    return await in_thread(_archived)(caller_of(request), session_id, archived=True)
+
+
+@router.post(
+    "/chat/{uuid:session_id}/unarchive",
+    response={200: SessionOut, **refusals(401, 403, 404)},
+    summary="Take a session out of the archive",
+)
+async def unarchive_session(request: HttpRequest, session_id: UUID) -> Any:
+    return await in_thread(_archived)(caller_of(request), session_id, archived=False)
+
+
+def _archived(caller: Caller, session_id: UUID, *, archived: bool) -> SessionOut:
+    return SessionOut.of(services.archive(caller, session_id, archived=archived))
 
 
 def caller_of(request: HttpRequest) -> Caller:

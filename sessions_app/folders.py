@@ -80,6 +80,10 @@ class Folder:
             os.unlink(fresh, dir_fd=self._handle)
             raise
 
+    def remove(self, name: str) -> None:
+        """A file, or the link that lies in its place."""
+        os.unlink(_single(name), dir_fd=self._handle)
+
 
 def _single(name: str) -> str:
     if name in ("", ".", "..") or "/" in name:
