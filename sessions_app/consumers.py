@@ -183,7 +183,7 @@ class FollowSocket(Streaming):
 
     async def say_list(self, page: Page) -> None:
         """The newest sessions, as they are now: at first, and each time that they changed."""
-        sessions = [SessionOut.of(each).model_dump(mode="json", by_alias=True) for each in page.sessions]
+        sessions = [SessionOut.of(each).model_dump(by_alias=True) for each in page.sessions]
         await self.say({"type": "sessions", "sessions": sessions, "total": page.total})
 
     def caller_who_may(self, scope: Scope) -> Caller:
