@@ -40,7 +40,7 @@ Check = Callable[[Opened], None]
 def nothing_is_left(vault: Path, caplog: pytest.LogCaptureFixture) -> Check:
     def check(opened: Opened) -> None:
         for model in (Session, Turn, Message, SessionEvent):
-            assert not model.objects.exists()  # type: ignore[attr-defined]
+            assert not model.objects.exists()
         assert not transcripts.config_folder(opened.session_id).exists()
         assert transcripts.published(opened.session_id, vault) is None
         assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
@@ -157,7 +157,7 @@ async def test_a_turn_that_is_opened_meanwhile_is_deleted_too(
         if tries == 1:
             turn = Turn.objects.get()
             Turn.objects.create(session_id=session_id, opened_seq=turn.opened_seq + 100)
-        return inner(caller, session_id)  # type: ignore[no-any-return]
+        return inner(caller, session_id)
 
     monkeypatch.setattr("sessions_app.services.locked", slow)
     await deleted(engine, opened)

@@ -1,12 +1,13 @@
 """What people change about a session: its title, its model, what it may do, the archive, and its end."""
 
 import asyncio
+import logging
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from agents_app.runtimes.scripted import Hold, Say, ScriptedRuntime
+from agents_app.runtimes.scripted import Hold, Say, ScriptedRuntime, Use
 from sessions_app.access.models import Workspace
 from sessions_app.errors import NotFound
 from sessions_app.models import EventType, Message, Receipt, Session, SessionEvent, Turn
@@ -28,7 +29,7 @@ async def new(web: Web, text: str = "When are the quinces ripe?") -> str:
 
 
 async def updates(session_id: str) -> list[dict[str, Any]]:
-    rows = SessionEvent.objects.filter(session=session_id, type=EventType.SESSION_UPDATED).order_by("seq")
+    rows = SessionEvent.objects.filter(session_id=session_id, type=EventType.SESSION_UPDATED).order_by("seq")
     return [payload async for payload in rows.values_list("payload", flat=True)]
 
 
@@ -352,3 +353,20 @@ class TestDeleting:
         assert {answer.status for answer in answers[7:]} <= {200, 404}
         assert not await Session.objects.aexists()
         assert not await Message.objects.aexists()
+
+    async def test_whatever_their_workers_do_at_that_moment(
+        self, ada_calls: Web, worker: ScriptedRuntime, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        worker.scripts["look"] = [Say("One."), Use("Read", {"file_path": "Welcome.md"}), Say("Two.")]
+        sessions = [await new(ada_calls, f"look {n}") for n in range(8)]
+
+        async def delete(session: str, after: int) -> int:
+            async with ada_calls.streaming("GET", f"/api/chat/{session}/events") as stream:
+                for _ in range(after):
+                    await stream.next()
+                return (await ada_calls.delete(f"/api/chat/{session}")).status
+
+        answers = await asyncio.gather(*(delete(each, 2 + n) for n, each in enumerate(sessions)))
+        assert set(answers) == {204}
+        assert not await Session.objects.aexists()
+        assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
