@@ -166,12 +166,10 @@ def set_aside(session_id: UUID) -> None:
 def remove(session_id: UUID, vault: Path | None) -> None:
     """All that a session left on this machine, and its copy in the vault: who deletes a chat means the
     copy too. What cannot be removed is named in the log: the rows are gone by now."""
-    try:
-        shutil.rmtree(config_folder(session_id))
-    except FileNotFoundError:
-        pass  # it never ran here
-    except OSError as error:
-        log.warning("Not all of %s could be removed: %s", config_folder(session_id), error)
+    left: list[str] = []  # what an agent made unreadable keeps nobody from the rest
+    shutil.rmtree(config_folder(session_id), onerror=lambda _, path, problem: left.append(str(path)))
+    if os.path.lexists(config_folder(session_id)):
+        log.warning("Not all of %s could be removed: %s", config_folder(session_id), ", ".join(left))
     if vault is not None:
         _unpublish(session_id, vault)
 
