@@ -253,7 +253,8 @@ class FollowSocket(Streaming):
                 async for frame in frames:
                     await self.say(frame or {"type": "keep_alive", "sessionId": str(session_id)})
         except NotFound:  # it was deleted
-            await self._end_following(session_id)
+            self._following.pop(session_id, None)
+            await self._tell_that_it_is_gone(session_id)
         except Exception:
             log.exception("Following %s broke off", session_id)
             await self._close(1011)
@@ -273,17 +274,15 @@ class FollowSocket(Streaming):
     async def _let_go(self, caller: Caller) -> None:
         """Ends the following of what this caller may not see any more."""
         for session_id in set(self._following) - await watch.visible_among(caller, list(self._following)):
-            await self._end_following(session_id)
+            self._stop_following(session_id)
+            await self._tell_that_it_is_gone(session_id)
 
-    async def _end_following(self, session_id: UUID) -> None:
-        """Of what is not there any more, for this caller or for anybody."""
+    async def _tell_that_it_is_gone(self, session_id: UUID) -> None:
+        """For this caller, or for everybody."""
         if session_id == self.session_id:
             await self._close(4000 + NotFound.status)
-            return
-        known = self._following.pop(session_id, None)
-        await self._refuse(NotFound(), str(session_id))
-        if known is not None:
-            known.cancel()
+        else:
+            await self._refuse(NotFound(), str(session_id))
 
     async def _refuse(self, error: ParachuteError, session_id: object) -> None:
         await self.say({"type": "refused", "sessionId": session_id, **error.as_json()})
