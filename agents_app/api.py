@@ -7,7 +7,7 @@ from uuid import UUID
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Body, Status
 
-from agents_app import answers
+from agents_app import answers, changing
 from agents_app.schemas import (
     AbortOut,
     AbortRequest,
@@ -21,10 +21,12 @@ from agents_app.schemas import (
 )
 from agents_app.turns import reading
 from agents_app.turns.abort import abort
+from agents_app.turns.deleting import delete
 from agents_app.turns.opening import Opened, open_turn
 from agents_app.turns.steering import inject
+from sessions_app.access.caller import Caller
 from sessions_app.api import caller_of, router
-from sessions_app.schemas import refusals
+from sessions_app.schemas import SessionChange, SessionOut, refusals
 from sessions_app.threads import in_thread
 
 __all__ = ["router"]
@@ -103,6 +105,37 @@ async def abort_turn(request: HttpRequest, session_id: UUID, order: Body[AbortRe
 async def inject_message(request: HttpRequest, session_id: UUID, order: InjectRequest) -> Any:
     turn_id, state = await in_thread(inject)(caller_of(request), session_id, order.message)
     return Status(202, {"turn_id": turn_id, "state": state})
+
+
+@router.patch(
+    "/chat/{uuid:session_id}",
+    response={200: SessionOut, **refusals(401, 403, 404, 422, 503)},
+    summary="Change a session",
+    description=(
+        "Only what is given changes. A model or a trust level counts from the next turn: one that runs goes "
+        "on with what it began with. Followers hear a `session_updated` with the fields that changed."
+    ),
+)
+async def change_session(request: HttpRequest, session_id: UUID, order: SessionChange) -> Any:
+    return await in_thread(_changed)(caller_of(request), session_id, order)
+
+
+def _changed(caller: Caller, session_id: UUID, order: SessionChange) -> SessionOut:
+    return SessionOut.of(changing.change(caller, session_id, order))
+
+
+@router.delete(
+    "/chat/{uuid:session_id}",
+    response={204: None, **refusals(401, 403, 404, 409)},
+    summary="Delete a session for good",
+    description=(
+        "With all that was said in it, its transcript, and the copy of that in the vault. What runs in it is "
+        "stopped. Sessions that it started go on without a parent."
+    ),
+)
+async def delete_session(request: HttpRequest, session_id: UUID) -> Any:
+    await in_thread(delete)(caller_of(request), session_id)
+    return Status(204, None)
 
 
 async def _open(request: HttpRequest, order: ChatRequest) -> Opened:

@@ -14,6 +14,7 @@ from ninja.openapi.docs import DocsBase
 from ninja.operation import Operation
 
 from agents_app.api import router as chat  # with the operations of `sessions_app` in it
+from agents_app.older_paths import router as older_paths
 from parachute_site import readiness
 from parachute_site.callers import CallerAuth
 from sessions_app.access.api import router as access
@@ -54,6 +55,7 @@ api = Api(
     openapi_url="/openapi.json",
 )
 api.add_router("", chat)
+api.add_router("", older_paths)
 api.add_router("", access, auth=CallerAuth(writes=Scope.ADMIN))
 
 

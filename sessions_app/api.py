@@ -5,7 +5,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Query, Router
 from pydantic import Field
 
-from sessions_app import attachments, reading
+from sessions_app import attachments, reading, services
 from sessions_app.access.caller import Caller
 from sessions_app.downloads import DESCRIBED as FILE
 from sessions_app.errors import Invalid
@@ -96,6 +96,29 @@ async def get_attachment(
 ) -> StreamingHttpResponse:
     found = await in_thread(attachments.download)(caller_of(request), session_id, attachment_id)
     return found.response()
+
+
+@router.post(
+    "/chat/{uuid:session_id}/archive",
+    response={200: SessionOut, **refusals(401, 403, 404)},
+    summary="Put a session into the archive",
+    description="The list does not show it there. A message takes it out again.",
+)
+async def archive_session(request: HttpRequest, session_id: UUID) -> Any:
+    return await in_thread(_archived)(caller_of(request), session_id, archived=True)
+
+
+@router.post(
+    "/chat/{uuid:session_id}/unarchive",
+    response={200: SessionOut, **refusals(401, 403, 404)},
+    summary="Take a session out of the archive",
+)
+async def unarchive_session(request: HttpRequest, session_id: UUID) -> Any:
+    return await in_thread(_archived)(caller_of(request), session_id, archived=False)
+
+
+def _archived(caller: Caller, session_id: UUID, *, archived: bool) -> SessionOut:
+    return SessionOut.of(services.archive(caller, session_id, archived=archived))
 
 
 def caller_of(request: HttpRequest) -> Caller:

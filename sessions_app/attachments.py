@@ -87,7 +87,8 @@ def kept(vault: Path, files: Sequence[Accepted]) -> Iterator[list[Attachment]]:
             ]
         except BaseException:
             for name in names:
-                folder.remove(name)
+                with suppress(OSError):  # what went wrong is told, and not this
+                    folder.remove(name)
             raise
 
 

@@ -23,6 +23,9 @@ from sessions_app.access.models import Scope
 from sessions_app.errors import Invalid, NotFound, ParachuteError, TooLarge
 from sessions_app.flow import Send, patient
 from sessions_app.incidents import incident
+from sessions_app.listing import follow_list
+from sessions_app.reading import Page
+from sessions_app.schemas import SessionOut
 from sessions_app.sse import HEADERS, as_json, bodies
 from sessions_app.stream import follow, follow_in_parts
 from sessions_app.watch import Watch
@@ -124,13 +127,16 @@ class MethodNotAllowed(ParachuteError):
 
 
 class FollowSocket(Streaming):
-    """`/ws` follows what it is told to; `/ws/chat/{id}` follows one session from the start.
+    """`/ws` follows what it is told to, sessions and the list of them; `/ws/chat/{id}` follows one session
+    from the start.
 
-    `commands` maps the type of a message to what answers it; apps above add theirs in a subclass.
+    `commands` maps the type of a message to what answers it; apps above add theirs in a subclass. `say_list`
+    says the list, and may say it otherwise there.
     """
 
     def __init__(self) -> None:
         self._following: dict[UUID, asyncio.Task[None]] = {}
+        self._following_list: asyncio.Task[None] | None = None
         self._is_closed = False
         self.commands: dict[str, Callable[[Message], Awaitable[None]]] = {
             "follow": self._follow,
@@ -176,6 +182,11 @@ class FollowSocket(Streaming):
         if not self._is_closed:
             await self.send({"type": "websocket.send", "text": as_json(payload)})
 
+    async def say_list(self, page: Page) -> None:
+        """The newest sessions, as they are now: at first, and each time that they changed."""
+        sessions = [SessionOut.of(each).model_dump(by_alias=True) for each in page.sessions]
+        await self.say({"type": "sessions", "sessions": sessions, "total": page.total})
+
     def caller_who_may(self, scope: Scope) -> Caller:
         return watch.may(self.scope["caller"], scope)
 
@@ -188,6 +199,11 @@ class FollowSocket(Streaming):
             raise Invalid.field("sessionId", "This is no session id.") from error
 
     async def _follow(self, order: Message) -> None:
+        if "list" in order:
+            self._check_list(order)
+            self._stop_following_list()
+            self._following_list = self.begin(self._pass_on_list())
+            return
         after = order.get("after", 0)
         if type(after) is not int or not 0 <= after < LARGEST_SEQ:
             raise _bad_after()
@@ -201,11 +217,36 @@ class FollowSocket(Streaming):
         self._following[session_id] = self.begin(self._pass_on(session_id, after))
 
     async def _unfollow(self, order: Message) -> None:
-        self._stop_following(self.session_of(order))
+        if "list" in order:
+            self._check_list(order)
+            self._stop_following_list()
+        else:
+            self._stop_following(self.session_of(order))
+
+    def _check_list(self, order: Message) -> None:
+        if order["list"] is not True or self.session_id is not None:
+            raise Invalid.field("list", "Say `true`, over the socket at `/ws`.")
+        self.caller_who_may(Scope.READ)
 
     def _stop_following(self, session_id: UUID) -> None:
         if known := self._following.pop(session_id, None):
             known.cancel()
+
+    def _stop_following_list(self) -> None:
+        if self._following_list is not None:
+            self._following_list.cancel()
+            self._following_list = None
+
+    async def _pass_on_list(self) -> None:
+        try:
+            async with aclosing(follow_list(lambda: self.caller_who_may(Scope.READ))) as pages:
+                async for page in pages:
+                    await self.say_list(page)
+        except ParachuteError as error:
+            await self._close(4000 + error.status)
+        except Exception:
+            log.exception("Following the list broke off")
+            await self._close(1011)
 
     async def pass_on(self, session_id: UUID, after: int) -> None:
         """What a follower is sent; a subclass may say it in another way."""
@@ -216,6 +257,9 @@ class FollowSocket(Streaming):
     async def _pass_on(self, session_id: UUID, after: int) -> None:
         try:
             await self.pass_on(session_id, after)
+        except NotFound:  # it was deleted
+            self._following.pop(session_id, None)
+            await self._tell_that_it_is_gone(session_id)
         except Exception:
             log.exception("Following %s broke off", session_id)
             await self._close(1011)
@@ -235,9 +279,14 @@ class FollowSocket(Streaming):
     async def _let_go(self, caller: Caller) -> None:
         """Ends the following of what this caller may not see any more."""
         for session_id in set(self._following) - await watch.visible_among(caller, list(self._following)):
-            if session_id == self.session_id:
-                raise NotFound
             self._stop_following(session_id)
+            await self._tell_that_it_is_gone(session_id)
+
+    async def _tell_that_it_is_gone(self, session_id: UUID) -> None:
+        """For this caller, or for everybody."""
+        if session_id == self.session_id:
+            await self._close(4000 + NotFound.status)
+        else:
             await self._refuse(NotFound(), str(session_id))
 
     async def _refuse(self, error: ParachuteError, session_id: object) -> None:

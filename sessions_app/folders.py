@@ -91,14 +91,14 @@ class Folder:
         try:
             self.write(held, content)
         except BaseException:
-            self.remove(held)
+            with suppress(OSError):  # what went wrong is told, and not this
+                self.remove(held)
             raise
         return held
 
     def remove(self, name: str) -> None:
-        """What is gone already, or has become a folder, is not ours any more."""
-        with suppress(OSError):
-            os.unlink(_single(name), dir_fd=self._handle)
+        """A file, or the link that lies in its place."""
+        os.unlink(_single(name), dir_fd=self._handle)
 
     def _held(self, name: str) -> str:
         for free in _alike(_single(name)):

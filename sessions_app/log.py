@@ -11,11 +11,15 @@ from django.db.models import F
 
 from sessions_app import bus
 from sessions_app.models import EventType, Session, SessionEvent, Turn
+from sessions_app.models.event import TERMINAL
 from sessions_app.models.turn import ACTIVE
 from sessions_app.storable import storable
 
 ON_THE_WIRE = ("type", "turn_id", "seq", "created_at", "payload")
 ANNOUNCED = "isAnnounced"
+# After these a list of sessions shows something else: a turn opened or over, a title, a status. (That a
+# worker took a turn changes nothing there. What says that a turn waits for a person would belong here.)
+SHOWN_IN_LISTS = frozenset({EventType.USER_MESSAGE, EventType.SESSION_UPDATED, *TERMINAL})
 LARGEST_RING = 16_000  # characters; a larger row is announced by its number and read from the database
 
 
@@ -64,7 +68,7 @@ def record_all(
         hold.check()
         turn_id = hold.turn_id
     Session.objects.filter(pk=session_id).update(last_seq=F("last_seq") + len(events))
-    last = Session.objects.values_list("last_seq", flat=True).get(pk=session_id)
+    last, workspace_id = Session.objects.values_list("last_seq", "workspace_id").get(pk=session_id)
     written: list[SessionEvent] = SessionEvent.objects.bulk_create(
         SessionEvent(session_id=session_id, seq=seq, turn_id=turn_id, type=kind, payload=storable(payload))
         for seq, (kind, payload) in enumerate(events, last - len(events) + 1)
@@ -72,6 +76,8 @@ def record_all(
     # The rows are there, whatever a ring does. (No partial: `robust` asks what it calls for its name.)
     for event in written:
         transaction.on_commit(lambda event=event: _ring(event), robust=True)  # type: ignore[misc]
+    if any(kind in SHOWN_IN_LISTS for kind, _ in events):
+        transaction.on_commit(lambda: bus.ring_lists(workspace_id), robust=True)
     return written
 
 

@@ -75,6 +75,12 @@ def _after(cursor: str) -> Q:
     return Q(last_accessed__lt=moment) | Q(last_accessed=moment, pk__lt=session_id)
 
 
+def listed(session_id: UUID) -> Session:
+    """One session as a page shows it."""
+    session: Session = Session.objects.with_activity().select_related("workspace").get(pk=session_id)
+    return session
+
+
 def visible(caller: Caller, session_id: UUID) -> Session:
     session = Session.objects.visible_to(caller).select_related("workspace").filter(pk=session_id).first()
     if session is None:

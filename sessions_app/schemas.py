@@ -1,14 +1,15 @@
 """What goes over the wire: camelCase outside, snake_case inside, and both accepted."""
 
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from ninja import Schema
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
+from sessions_app import metadata
 from sessions_app.models import Session
 from sessions_app.storable import storable
 
@@ -108,6 +109,66 @@ _NOT_COLUMNS = {
     "cost_usd",
 }
 _AS_THEY_ARE = tuple(name for name in SessionOut.model_fields if name not in _NOT_COLUMNS)
+
+
+LONGEST_TITLE = 200
+LONGEST_SUMMARY = 10_000
+
+
+def _title(text: str) -> str:
+    title = _storable(text).strip()
+    if not 1 <= len(title) <= LONGEST_TITLE or len(title.splitlines()) > 1:
+        raise PydanticCustomError("title", f"Give one line of 1 to {LONGEST_TITLE} characters.")
+    return title
+
+
+class Permissions(Order):
+    read: list[Text] | None = None
+    write: list[Text] | None = None
+    bash: StrictBool | list[Text] | None = None
+    trust_mode: StrictBool | None = None
+
+
+class MetadataChange(BaseModel):
+    """What a client keeps there stays as it is, whatever its keys are called."""
+
+    model_config = ConfigDict(extra="allow")
+
+    permissions: Permissions | None = None
+
+    def merged_into(self, held: metadata.Metadata) -> metadata.Metadata:
+        given = dict(self.model_extra or {})
+        if self.permissions is not None:
+            given[metadata.PERMISSIONS] = self.permissions.model_dump(by_alias=True, exclude_none=True)
+        return metadata.merged(held, given)
+
+
+class SessionChange(Order):
+    """What is left out, or null, stays as it is."""
+
+    title: Annotated[str, AfterValidator(_title)] | None = Field(
+        None, description="One line of 1 to 200 characters. From here on the title is a person's"
+    )
+    summary: Annotated[Text, Field(max_length=LONGEST_SUMMARY)] | None = None
+    model: Annotated[Text, Field(min_length=1)] | None = Field(
+        None, description="Counts from the next turn: one that runs goes on with the model that it has"
+    )
+    trust_level: Literal["full", "vault", "sandboxed"] | None = Field(
+        None, description="Towards less only, and from the next turn on"
+    )
+    metadata: MetadataChange | None = Field(
+        None,
+        description="Merged key by key; null takes a key out. What the server keeps there is left as it is, "
+        "and `permissions` can only become less. At most 16,000 characters in all",
+    )
+
+    def columns(self, session: Session) -> dict[str, Any]:
+        """What is wanted of the session's columns."""
+        plain = {name: getattr(self, name) for name in ("title", "summary", "model", "trust_level")}
+        wanted = {name: value for name, value in plain.items() if value is not None}
+        if self.metadata is not None:
+            wanted["metadata"] = self.metadata.merged_into(session.metadata)
+        return wanted
 
 
 class PendingTurn(Wire):

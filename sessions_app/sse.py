@@ -1,7 +1,8 @@
 """A frame as server-sent events write it."""
 
-import json
 from collections.abc import Iterator, Sequence
+
+from django.core.serializers.json import DjangoJSONEncoder
 
 from sessions_app.stream import Frame
 
@@ -13,7 +14,8 @@ HEADERS = {
 
 LARGEST_BODY = 64 * 1024  # bytes, and a frame: of many frames, so much is sent as one
 
-as_json = json.JSONEncoder(separators=(",", ":")).encode  # `json.dumps` would make an encoder for each
+# Of times and ids it makes what the API makes of them. (`json.dumps` would make an encoder for each frame.)
+as_json = DjangoJSONEncoder(separators=(",", ":")).encode
 
 
 def as_sse(frame: Frame) -> bytes:

@@ -6,6 +6,8 @@
 4. then pass on what the bus rings for: a row that comes next as it is, any gap read from the rows,
    a delta only from where the reader's text ends, a gap in the text filled from the tail.
 5. In a silence of `KEEP_ALIVE` seconds read the rows again, because rings can be lost and rows cannot.
+
+Where the session is deleted, `NotFound` ends it.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
@@ -19,8 +21,9 @@ from django.db.models.functions import Cast, Length
 
 from sessions_app import bus
 from sessions_app.bus import Payload, tails
+from sessions_app.errors import NotFound
 from sessions_app.log import ANNOUNCED, ON_THE_WIRE, on_the_wire
-from sessions_app.models import EventType, SessionEvent
+from sessions_app.models import EventType, Session, SessionEvent
 from sessions_app.models.event import TERMINAL
 from sessions_app.threads import in_thread
 
@@ -45,10 +48,16 @@ async def follow_in_parts(session_id: UUID, after: int) -> AsyncGenerator[list[F
     async with bus.current().subscribe(topic) as listener:
         tail = await bus.current().tail(topic)
         reader = _Reader(session_id, after, tail)
+        has_seen_rows = False
         async for part in reader.missed(tail):
+            has_seen_rows = True
             yield part
+        if not has_seen_rows:
+            await in_thread(_check_exists)(session_id)  # it may have gone before we could hear of it
         while True:
             heard = await listener.next(KEEP_ALIVE)
+            if heard is not None and heard["type"] == tails.DELETED:
+                raise NotFound
             if heard is None:
                 async for part in reader.missed(await bus.current().tail(topic)):
                     yield part
@@ -166,6 +175,11 @@ class _Reader:
             wire = {key: value for key, value in delta.items() if key != "after"}
             yield wire | {"offset": self._length, "delta": text, "seq": None}
             self._length += len(text)
+
+
+def _check_exists(session_id: UUID) -> None:
+    if not Session.objects.filter(pk=session_id).exists():
+        raise NotFound
 
 
 def _page(session_id: UUID, after: int) -> list[Payload]:

@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -160,6 +161,24 @@ def set_aside(session_id: UUID) -> None:
     projects = config_folder(session_id) / "projects"
     if os.path.lexists(projects):
         projects.rename(projects.with_name(f"projects-before-{uuid4()}"))
+
+
+def remove(session_id: UUID, vault: Path | None) -> None:
+    """All that a session left on this machine, and its copy in the vault: who deletes a chat means the
+    copy too. What cannot be removed is named in the log: the rows are gone by now."""
+    left: list[str] = []  # what an agent made unreadable keeps nobody from the rest
+    shutil.rmtree(config_folder(session_id), onerror=lambda _, path, problem: left.append(str(path)))
+    if os.path.lexists(config_folder(session_id)):
+        log.warning("Not all of %s could be removed: %s", config_folder(session_id), ", ".join(left))
+    if vault is not None:
+        _unpublish(session_id, vault)
+
+
+def _unpublish(session_id: UUID, vault: Path) -> None:
+    with suppress(OSError), Folder.at(vault) as top, top.below(".claude", "projects") as projects:
+        for name in projects.names():
+            with suppress(OSError), projects.below(name) as project:
+                project.remove(f"{session_id}.jsonl")
 
 
 def encoded(directory: Path) -> str:

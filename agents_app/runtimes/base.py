@@ -61,6 +61,9 @@ class Runtime(Protocol):
     def rests(self, session_id: UUID) -> bool:
         """Whether an idle process of the session is kept."""
 
+    async def forget(self, session_id: UUID) -> None:
+        """Ends the idle process of a session, where one is kept."""
+
     async def close(self) -> None: ...
 
 

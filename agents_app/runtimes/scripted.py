@@ -99,6 +99,9 @@ class ScriptedRuntime:
     def rests(self, session_id: UUID) -> bool:
         return False
 
+    async def forget(self, session_id: UUID) -> None:
+        """It keeps nothing."""
+
     async def close(self) -> None:
         """It keeps nothing."""
 

@@ -26,8 +26,9 @@ def claim(session_id: UUID, holder: Holder) -> tuple[Turn, Hold] | None:
             _wake(session_id)
     except IntegrityError:
         return None  # another turn of this session is active; its worker claims this one when that is over
-    turn: Turn = Turn.objects.select_related("session__workspace", "session__created_by").get(pk=waiting.pk)
-    return turn, Hold(turn.pk, turn.attempt)
+    whole = Turn.objects.select_related("session__workspace", "session__created_by")
+    turn: Turn | None = whole.filter(pk=waiting.pk).first()
+    return (turn, Hold(turn.pk, turn.attempt)) if turn else None  # its session was deleted just now
 
 
 def _take(waiting: Turn, holder: Holder) -> bool:

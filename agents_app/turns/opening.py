@@ -34,7 +34,7 @@ from sessions_app.errors import (
     TooLarge,
     TrustTooHigh,
 )
-from sessions_app.log import record_all
+from sessions_app.log import record, record_all
 from sessions_app.models import (
     Attachment,
     EventType,
@@ -159,6 +159,8 @@ def _say(caller: Caller, session: Session, opening: Opening, kept: list[Attachme
     ]
     said = record_all(session.pk, rows, turn_id=turn.pk)[1]
     Session.objects.filter(pk=session.pk).update(last_accessed=timezone.now(), archived=False)
+    if session.archived:
+        record(session.pk, EventType.SESSION_UPDATED, {"archived": False})
     warm = session.warm_on if getattr(session, "is_warm", False) else ""
     transaction.on_commit(lambda: ring_workers(session.pk, warm), robust=True)  # a sweep rings again
     if said.seq != turn.opened_seq:
@@ -237,8 +239,8 @@ def existing(caller: Caller, session_id: UUID, opening: Opening) -> Session:
     if Turn.objects.filter(session=session, status=TurnStatus.QUEUED).count() >= MOST_WAITING:
         raise QueueFull(f"{MOST_WAITING} messages wait already. Let it catch up, or stop it.")
     _check_unchanged(session, opening)
-    _check_trust(caller, session.workspace, session.trust_level)
-    model = _model(opening.model or session.model)
+    check_trust(caller, session.workspace, session.trust_level)
+    model = allowed_model(opening.model or session.model)
     if model != session.model:
         session.model = model
         Session.objects.filter(pk=session.pk).update(model=model)
@@ -268,7 +270,7 @@ def _new(caller: Caller, opening: Opening) -> Session:
         created_by_id=caller.user_id,
         title=title[:LONGEST_DEFAULT_TITLE],
         module=opening.module,
-        model=_model(opening.model),
+        model=allowed_model(opening.model),
         system_prompt=opening.system_prompt,
         trust_level=trust,
         working_directory=_directory(workspace, trust, opening.working_directory),
@@ -295,16 +297,16 @@ def _check_role(caller: Caller, workspace: Workspace) -> None:
 
 def _trust(caller: Caller, workspace: Workspace, wanted: str | None) -> str:
     trust = wanted or workspace.default_trust
-    if not wanted and _rank(trust) < _rank(workspace.trust_floor):
+    if not wanted and is_above(trust, workspace.trust_floor):
         trust = workspace.trust_floor
-    _check_trust(caller, workspace, trust)
+    check_trust(caller, workspace, trust)
     return trust
 
 
-def _check_trust(caller: Caller, workspace: Workspace, trust: str) -> None:
+def check_trust(caller: Caller, workspace: Workspace, trust: str) -> None:
     """Of each message, and not of the first alone: people and workspaces lose rights, and a session with the
     whole computer does what whoever writes to it says."""
-    if _rank(trust) < _rank(workspace.trust_floor):
+    if is_above(trust, workspace.trust_floor):
         raise TrustTooHigh(f"This workspace allows at most {workspace.trust_floor}.")
     if trust == TrustLevel.FULL and not caller.is_operator:
         raise Forbidden("Only an operator may use a session with the whole computer.")
@@ -313,11 +315,12 @@ def _check_trust(caller: Caller, workspace: Workspace, trust: str) -> None:
         raise SandboxUnavailable(refusal)
 
 
-def _rank(trust: str) -> int:
-    return RESTRICTED_BY.index(TrustLevel(trust))
+def is_above(trust: str, other: str) -> bool:
+    """Less restricted than the other."""
+    return RESTRICTED_BY.index(TrustLevel(trust)) < RESTRICTED_BY.index(TrustLevel(other))
 
 
-def _model(wanted: str | None) -> str:
+def allowed_model(wanted: str | None) -> str:
     allowed = settings.PARACHUTE_MODELS
     if wanted and wanted not in allowed:
         raise ModelNotAllowed(

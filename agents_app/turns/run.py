@@ -14,6 +14,7 @@ import asyncio
 import logging
 from contextlib import aclosing
 from datetime import timedelta
+from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 from uuid import UUID
@@ -27,6 +28,7 @@ from agents_app.runtimes.base import CannotResume, Run, Runtime
 from agents_app.runtimes.events import Answered, Delta, Ended, Ready, RuntimeEvent, Said, Used, Warned
 from agents_app.turns import finish, steering
 from agents_app.turns.claim import claim
+from agents_app.turns.deleting import is_deleted
 from agents_app.turns.outcome import Outcome, as_failure
 from agents_app.turns.prepare import Prepared, prepare
 from agents_app.turns.recorder import Recorder
@@ -50,13 +52,25 @@ TOO_LATE = AgentError("deadline_exceeded", f"It ran for {DEADLINE.seconds // 60}
 
 async def run_session(session_id: UUID, holder: Holder, runtime: Runtime) -> None:
     """Runs what waits in a session, in order, until nothing waits or another worker has it."""
-    while not holder.is_draining:
-        # To its end: a claim that is cancelled half-way may have got a turn that nobody would run.
-        claimed = await to_its_end(in_thread(claim)(session_id, holder))
-        if claimed is None:
-            return
-        await TurnRun(*claimed, holder, runtime).go()
-    await in_thread(ring_workers)(session_id)  # there may be more, for a worker that stays
+    vault = None
+    try:
+        while not holder.is_draining:
+            # To its end: a claim that is cancelled half-way may have got a turn that nobody would run.
+            claimed = await to_its_end(in_thread(claim)(session_id, holder))
+            if claimed is None:
+                return
+            vault = Path(claimed[0].session.workspace.vault_path)
+            await TurnRun(*claimed, holder, runtime).go()
+        await in_thread(ring_workers)(session_id)  # there may be more, for a worker that stays
+    finally:
+        await to_its_end(_let_go_if_deleted(session_id, vault, runtime))
+
+
+async def _let_go_if_deleted(session_id: UUID, vault: Path | None, runtime: Runtime) -> None:
+    """Who deleted it removed its files at once. This is what its agent, and its turn's end, wrote since."""
+    if await in_thread(is_deleted)(session_id):
+        await runtime.forget(session_id)
+        await in_thread(transcripts.remove)(session_id, vault)
 
 
 class Look(NamedTuple):
@@ -192,6 +206,8 @@ class TurnRun:
                     while not await self._is_stopped(work):
                         await listener.next(LOOKS_EVERY)
                 return
+            except HoldLost:
+                continue  # lost since it looked: it looks again, and ends the work
             except Exception:
                 log.exception("Turn %s could not be watched; trying again.", self._turn.pk)
                 await asyncio.sleep(LOOKS_EVERY)
@@ -241,7 +257,10 @@ class TurnRun:
         try:
             await self._write_end(work)
         except HoldLost as lost:
-            log.warning("This worker lost %s; what it did since is not written.", lost)
+            if await in_thread(is_deleted)(self._turn.session_id):
+                log.info("Session %s was deleted while %s ran.", self._turn.session_id, lost)
+            else:
+                log.warning("This worker lost %s; what it did since is not written.", lost)
         except DatabaseError:
             log.exception(
                 "Turn %s could not be ended; when its lease is over it is run again.", self._turn.pk

@@ -6,12 +6,16 @@ from contextlib import aclosing
 from typing import Any
 from uuid import UUID
 
+from django.template.loader import render_to_string
+
 from agents_app.consumers import ChatSocket
 from parachute_site.pages.telling import Event, Item, Telling
 from parachute_site.pages.writing import Writing
 from sessions_app.bus import Payload, tails
+from sessions_app.errors import NotFound
 from sessions_app.models import EventType, Session
 from sessions_app.models.event import TERMINAL
+from sessions_app.reading import Page
 from sessions_app.stream import Frame, follow_in_parts
 from sessions_app.threads import in_thread
 
@@ -24,6 +28,10 @@ Say = Callable[[Payload], Coroutine[Any, Any, None]]
 
 
 class PageSocket(ChatSocket):
+    async def say_list(self, page: Page) -> None:
+        html = await in_thread(render_to_string)("rail.html", {"sessions": page.sessions})
+        await self.say({"type": "list", "html": html})
+
     async def pass_on(self, session_id: UUID, after: int) -> None:
         folder = await in_thread(_folder)(session_id)
         pane = Pane(session_id, folder, self.say, self.begin)
@@ -136,4 +144,7 @@ def _about(row: Event) -> Payload:
 
 
 def _folder(session_id: UUID) -> str:
-    return str(Session.objects.values_list("vault_root", flat=True).get(pk=session_id))
+    found = Session.objects.values_list("vault_root", flat=True).filter(pk=session_id).first()
+    if found is None:
+        raise NotFound()
+    return str(found)

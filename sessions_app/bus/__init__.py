@@ -9,20 +9,37 @@ import logging
 import threading
 from concurrent.futures import Future
 from importlib import import_module
+from time import monotonic
 from typing import cast
 from uuid import UUID
 
 from django.conf import settings
 
+from sessions_app.bus import tails
 from sessions_app.bus.base import Bus, Listener, Payload
 
-__all__ = ["Bus", "Listener", "Payload", "current", "ring", "session_topic", "turn_topic"]
+__all__ = [
+    "LISTS",
+    "Bus",
+    "Listener",
+    "Payload",
+    "current",
+    "ring",
+    "ring_deleted",
+    "ring_lists",
+    "session_topic",
+    "turn_topic",
+]
 
 log = logging.getLogger(__name__)
+
+LISTS = "sessions"  # the topic of whoever shows a list of sessions; `workspace` says in whose list
+RINGS_TOGETHER = 0.05  # seconds
 
 _starting = threading.Lock()
 _in_order = asyncio.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
+_lists_ring_at: dict[int, float] = {}
 
 
 def current() -> Bus:
@@ -40,6 +57,25 @@ def turn_topic(turn_id: UUID) -> str:
 
 def ring(topic: str, payload: Payload) -> Future[None]:
     return asyncio.run_coroutine_threadsafe(_publish(current(), topic, payload), _ringing())
+
+
+def ring_deleted(session_id: UUID) -> None:
+    """For the readers of a session whose rows are gone: there is nothing to read again."""
+    ring(session_topic(session_id), {"type": tails.DELETED})
+
+
+def ring_lists(workspace_id: int) -> None:
+    """One ring for all that changes in a moment: what one transaction changed is one read for each list. A
+    ring that is left out comes before the one that it is left out for, so none is lost."""
+    now = monotonic()
+    if now >= _lists_ring_at.get(workspace_id, 0.0):
+        _lists_ring_at[workspace_id] = now + RINGS_TOGETHER
+        asyncio.run_coroutine_threadsafe(_ring_lists(workspace_id), _ringing())
+
+
+async def _ring_lists(workspace_id: int) -> None:
+    await asyncio.sleep(RINGS_TOGETHER)
+    await _publish(current(), LISTS, {"workspace": workspace_id})
 
 
 async def _publish(bus: Bus, topic: str, payload: Payload) -> None:

@@ -209,6 +209,8 @@ async def _keep_tail(redis: Redis, topic: str, payload: Payload) -> None:
             together.rpush(key, json.dumps(payload))
             together.expire(key, tails.LIVES)
             await together.execute()
+    elif payload.get("type") == tails.DELETED:
+        await redis.delete(key)
     elif payload.get("type") in tails.ENDING:
         await _end_tail(redis, key, payload)
 

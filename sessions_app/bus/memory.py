@@ -38,7 +38,7 @@ class MemoryBus:
             self._tails[topic] = (payload, [])
         elif kept and tails.is_delta(payload):
             kept[1].append(tails.piece(payload))
-        elif kept and tails.ends(payload, kept[0]):
+        elif kept and (payload.get("type") == tails.DELETED or tails.ends(payload, kept[0])):
             del self._tails[topic]
 
 

@@ -12,6 +12,8 @@ from sessions_app.models.event import TERMINAL, EventType
 LIVES = 3_600  # seconds; a tail that nobody ends any more goes away by itself
 ENDING = frozenset({EventType.TEXT, EventType.THINKING, EventType.SESSION, *TERMINAL})
 
+DELETED = "deleted"  # a ring and no event: the session is gone, and what was being written in it
+
 Piece = tuple[int, int, str]
 
 

@@ -68,6 +68,13 @@ export class Composer {
     });
   }
 
+  // A suggestion: said as if somebody had written it.
+  try(text) {
+    this.field.value = text;
+    this.key = key();
+    return this.say();
+  }
+
   // What was said before, once more.
   async again(text) {
     await this.sending(() => this.post(text, key(), {}));

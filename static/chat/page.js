@@ -70,6 +70,8 @@ remedies(column, composer);
 keys({ rail, composer });
 document.querySelector(".me").addEventListener("submit", forgetAll);
 column.addEventListener("click", ({ target }) => {
+  const chip = target.closest("[data-says]");
+  if (chip) composer.try(chip.dataset.says);
   const fold = target.closest("summary")?.parentElement;
   if (fold) fold.dataset.touched = "yes"; // what a person opened or closed stays so
 });

@@ -52,6 +52,7 @@ from agents_app.runtimes.scripted import (
 )
 from agents_app.turns import idling, leases, ringing, steering
 from agents_app.turns.abort import abort
+from agents_app.turns.deleting import delete
 from agents_app.turns.opening import Opening, open_turn
 from agents_app.turns.run import DEADLINE, run_session
 from agents_app.turns.worker import Holder
@@ -257,6 +258,11 @@ class Written:
         writers = [key for key, of_it in self.attempts.items() if key[0] == turn_id and of_it == attempt]
         assert len(writers) == 1, "one attempt has one run"
 
+    def forget(self, session_id: UUID, turns: list[UUID]) -> None:
+        self.types.pop(session_id, None)
+        for turn_id in turns:
+            self.ends.pop(turn_id, None)
+
     def has_no_gaps(self, turn: TurnRow) -> None:
         assert turn.last_seq == len(self.types[turn.session_id])
 
@@ -297,6 +303,7 @@ class Turns(RuleBasedStateMachine):
         self.agents = Agents()
         self.queues: defaultdict[str, list[UUID]] = defaultdict(list)
         self.sessions: list[UUID] = []
+        self.deleted: list[UUID] = []
         self.accepted: dict[UUID, list[str]] = {}  # what was said in each turn, in the order of turns
         self.passed = timedelta()
         self.written = Written(last=newest_row())
@@ -347,6 +354,18 @@ class Turns(RuleBasedStateMachine):
         else:
             with pytest.raises(NotFound):
                 abort(self.caller, session_id)
+
+    @precondition(lambda self: len(self.sessions) > 1)
+    @step(which=NUMBERS)
+    def delete(self, which: int) -> None:
+        session_id = self._session(which)
+        gone = [turn.id for turn in self._turns()[session_id]]
+        delete(self.caller, session_id)
+        self.sessions.remove(session_id)
+        self.deleted.append(session_id)
+        for turn_id in gone:
+            del self.accepted[turn_id]
+        self.written.forget(session_id, gone)
 
     # What workers do
 
@@ -488,6 +507,7 @@ class Turns(RuleBasedStateMachine):
         self.all_is_well()
         self._every_message_is_in_the_turn_that_took_it()
         self._messages_are_counted()
+        self._nothing_of_what_was_deleted_is_there()
         assert not any(life.holder.turns for life in self._well())
 
     def _every_message_is_in_the_turn_that_took_it(self) -> None:
@@ -505,6 +525,13 @@ class Turns(RuleBasedStateMachine):
         asked_to = {FAILS[kind] for kind in accepted if kind in FAILS}
         late = {"deadline_exceeded"} if self.passed >= DEADLINE else set()
         return {"done", "aborted", "worker_lost", *asked_to, *late}
+
+    def _nothing_of_what_was_deleted_is_there(self) -> None:
+        """But for what the agents of a worker wrote that died, of which nobody could know."""
+        for model in (Turn, Message, SessionEvent):
+            assert not model.objects.filter(session__in=self.deleted).exists()
+        if not any(life.is_dead for life in self.all_lives):
+            assert not [each for each in self.deleted if transcripts.config_folder(each).exists()]
 
     def _messages_are_counted(self) -> None:
         for session in Session.objects.filter(pk__in=self.sessions):

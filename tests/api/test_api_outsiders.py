@@ -4,6 +4,7 @@ The list comes from the OpenAPI document and from the routes of the streams. A n
 here until it is named below with a body that would be good.
 """
 
+import json
 from base64 import b64encode
 from typing import Any
 from uuid import uuid4
@@ -20,12 +21,22 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 OPEN = {("GET", "/api/health"), ("GET", "/api/health/ready")}  # "open and says nothing private"
 # What is foreign is left out here.
-LISTS = {("GET", "/api/chat"), ("GET", "/api/chat/active-streams"), ("GET", "/api/auth/keys")}
+LISTS = {
+    ("GET", "/api/chat"),
+    ("GET", "/api/chat/sessions"),
+    ("GET", "/api/chat/active-streams"),
+    ("GET", "/api/auth/keys"),
+}
 BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/chat"): {"message": "x", "sessionId": "{session_id}"},
     ("POST", "/api/chat/stream"): {"message": "x", "sessionId": "{session_id}"},
     ("POST", "/api/chat/{session_id}/abort"): {"turnId": "{turn_id}"},
     ("POST", "/api/chat/{session_id}/inject"): {"message": "x"},
+    ("PATCH", "/api/chat/{session_id}"): {"title": "x", "trustLevel": "vault"},
+    ("POST", "/api/chat/{session_id}/archive"): {},
+    ("POST", "/api/chat/{session_id}/unarchive"): {},
+    ("POST", "/api/chat/session/{session_id}/archive"): {},
+    ("POST", "/api/chat/session/{session_id}/unarchive"): {},
     ("POST", "/api/auth/keys"): {"name": "x", "workspaces": ["{workspace}"]},
 }
 STREAMS = {("GET", "/api/chat/{session_id}/events")}
@@ -50,8 +61,9 @@ def filled(wanted: Any, known: dict[str, Any]) -> Any:
 
 
 async def ask(web: Web, method: str, path: str, known: dict[str, Any]) -> Answer:
-    if method == "POST":
-        return await web.post(filled(path, known), filled(BODIES[method, path], known))
+    if method in ("POST", "PATCH"):
+        body = json.dumps(filled(BODIES[method, path], known)).encode()
+        return await web.ask(method, filled(path, known), body)
     return await web.ask(method, filled(path, known))
 
 

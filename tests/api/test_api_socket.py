@@ -9,9 +9,11 @@ import pytest
 from django.contrib.auth.models import User
 from pytest import MonkeyPatch
 
+from agents_app.consumers import ChatSocket
 from agents_app.runtimes.scripted import Hold, Say, ScriptedRuntime
 from sessions_app.access.models import ApiKey, Scope
 from sessions_app.models import Turn
+from sessions_app.reading import Page
 from tests.api.conftest import Key
 from tests.api.web import Web
 
@@ -194,6 +196,108 @@ async def test_what_breaks_is_refused_with_an_incident(
     assert refused(heard, "internal")
     assert heard["error"]["details"]["incidentId"] in caplog.text
     assert "secret" not in json.dumps(heard)
+
+
+# The list
+
+
+LIST = {"type": "follow", "list": True}
+
+
+async def test_the_list_is_what_the_api_lists_and_comes_again_when_it_changes(ada_calls: Web) -> None:
+    session = (await ada_calls.say("Quinces"))["sessionId"]
+    async with ada_calls.socket() as socket:
+        await socket.send(LIST)
+        first = await socket.next()
+        listed = (await ada_calls.get("/api/chat")).json
+        assert first == {"type": "sessions", "sessions": listed["sessions"], "total": listed["total"]}
+        await ada_calls.say("Medlars")
+        assert [each["title"] for each in (await socket.next())["sessions"]] == ["Medlars", "Quinces"]
+        await ada_calls.patch(f"/api/chat/{session}", {"title": "Pears"})
+        assert [each["title"] for each in (await socket.next())["sessions"]] == ["Medlars", "Pears"]
+        await ada_calls.delete(f"/api/chat/{session}")
+        assert (await socket.next())["total"] == 1
+
+
+async def test_the_list_shows_when_a_turn_begins_and_ends(ada_calls: Web, worker: ScriptedRuntime) -> None:
+    here = Hold(asyncio.Event(), asyncio.Event())
+    worker.scripts["x"] = [here]
+    async with ada_calls.socket() as socket:
+        await socket.send(LIST)
+        assert (await socket.next())["sessions"] == []
+        await ada_calls.say("x")
+        shown = (await socket.next())["sessions"][0]
+        assert shown["activity"] == "active"
+        here.go_on.set()
+        while shown["activity"] == "active":
+            shown = (await socket.next())["sessions"][0]
+        assert (shown["activity"], shown["status"]) == ("quiescent", "running")
+
+
+async def test_a_list_that_is_not_followed_any_more_is_not_heard(ada_calls: Web) -> None:
+    async with ada_calls.socket() as socket:
+        for _ in range(2):
+            await socket.send(LIST)
+            assert (await socket.next())["type"] == "sessions"
+        await socket.send({"type": "unfollow", "list": True})
+        await socket.send({"type": "unfollow", "list": True})
+        said = await ada_calls.say("x")
+        await socket.send({"type": "follow", "sessionId": said["sessionId"], "after": 1})
+        assert (await socket.next())["type"] == "user_message"
+
+
+@pytest.mark.parametrize("order", [{"list": False}, {"list": "true"}, {"list": 1}, {"list": None}], ids=str)
+@pytest.mark.parametrize("kind", ["follow", "unfollow"])
+async def test_a_list_is_asked_for_with_true(kind: str, order: dict[str, Any], ada_calls: Web) -> None:
+    async with ada_calls.socket() as socket:
+        await socket.send({"type": kind, **order})
+        assert refused(await socket.next(), "invalid")
+
+
+async def test_the_socket_of_one_session_has_no_list(ada_calls: Web) -> None:
+    said = await ada_calls.say("x")
+    async with ada_calls.socket(f"/ws/chat/{said['sessionId']}?after=2") as socket:
+        await socket.send(LIST)
+        assert refused(await socket.next(), "invalid")
+
+
+async def test_cy_has_a_list_of_his_own(ada_calls: Web, cy_calls: Web) -> None:
+    await ada_calls.say("Quinces")
+    async with cy_calls.socket() as socket:
+        await socket.send(LIST)
+        assert await socket.next() == {"type": "sessions", "sessions": [], "total": 0}
+        await ada_calls.say("Medlars")
+        await cy_calls.say("Pears")
+        assert [each["title"] for each in (await socket.next())["sessions"]] == ["Pears"]
+
+
+async def test_one_who_is_put_out_loses_the_list_with_the_next_ring(
+    ada_calls: Web, ben_calls: Web, ben: User
+) -> None:
+    await ada_calls.say("Quinces")
+    async with ben_calls.socket() as socket:
+        await socket.send(LIST)
+        assert (await socket.next())["total"] == 1
+        await ben.memberships.all().adelete()
+        await ada_calls.say("Medlars")
+        assert await socket.next() == {"type": "sessions", "sessions": [], "total": 0}
+
+
+async def test_a_key_that_is_revoked_ends_the_list(ada_calls: Web, looks_at_once: None) -> None:
+    async with ada_calls.socket() as socket:
+        await socket.send(LIST)
+        await ApiKey.objects.all().adelete()
+        assert await socket.closed() == UNAUTHENTICATED
+
+
+async def test_a_subclass_may_say_the_list_otherwise(ada_calls: Web, monkeypatch: MonkeyPatch) -> None:
+    async def say_list(socket: ChatSocket, page: Page) -> None:
+        await socket.say({"type": "markup", "count": len(page.sessions)})
+
+    monkeypatch.setattr(ChatSocket, "say_list", say_list)
+    async with ada_calls.socket() as socket:
+        await socket.send(LIST)
+        assert await socket.next() == {"type": "markup", "count": 0}
 
 
 # Who may

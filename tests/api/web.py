@@ -149,6 +149,12 @@ class Web:
     ) -> Answer:
         return await self.ask("POST", path, as_json.dumps(json).encode() if body is None else body, headers)
 
+    async def patch(self, path: str, json: Any) -> Answer:
+        return await self.ask("PATCH", path, as_json.dumps(json).encode())
+
+    async def delete(self, path: str) -> Answer:
+        return await self.ask("DELETE", path)
+
     async def say(self, message: str, **more: Any) -> dict[str, Any]:
         """Posts it and does not wait for the answer."""
         answer = await self.post("/api/chat", {"message": message, **more}, {"prefer": "respond-async"})

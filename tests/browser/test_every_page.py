@@ -1,4 +1,4 @@
-"""Every page, narrow and wide, light and dark: nothing keeps a person out, nothing is wider than the screen."""
+"""Every page, narrow and wide, light and dark: nothing keeps a person out, nothing leaves the screen."""
 
 import json
 from collections.abc import Iterator

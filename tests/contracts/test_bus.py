@@ -254,6 +254,11 @@ async def test_the_finished_block_or_the_end_takes_the_tail_away(bus: Bus, kind:
     assert await text_of(bus) is None
 
 
+async def test_a_session_that_is_deleted_leaves_no_text(bus: Bus) -> None:
+    await say(bus, delta("Quin", 0), {"type": tails.DELETED})
+    assert await bus.tail(TOPIC) == []
+
+
 @pytest.mark.parametrize("kind", ["tool_result", "permission_denied", "session_updated"])
 async def test_rows_in_the_middle_of_a_block_leave_its_tail(bus: Bus, kind: str) -> None:
     await say(bus, delta("Quin", 0), row(kind, 6), delta("ces", 4))

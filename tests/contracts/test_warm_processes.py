@@ -151,6 +151,17 @@ async def test_none_rests_longer_than_it_may(
     assert not claude._warm._resting
 
 
+async def test_one_whose_session_is_deleted_is_ended(stage: Stage, claude: ClaudeRuntime) -> None:
+    await stage.play("hello")
+    processes = [psutil.Process(pid) for pid in resting(stage)]
+    assert processes
+    await claude.forget(uuid4())
+    assert resting(stage)
+    await claude.forget(stage.session_id)
+    assert not claude.rests(stage.session_id)
+    assert not [each for each in processes if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
+
+
 async def test_a_turn_that_failed_leaves_no_process(stage: Stage, model: ScriptedModel) -> None:
     model.default = WRONG_KEY
     with pytest.raises(RunFailed):

@@ -34,6 +34,18 @@ def test_names_are_listed_in_order(inside: Path) -> None:
         assert folder.names() == ["below", "note.md"]
 
 
+def test_a_link_is_removed_and_not_what_it_leads_to(inside: Path) -> None:
+    (inside / "link").symlink_to(inside.parent / "outside" / "secret")
+    with Folder.at(inside) as folder:
+        folder.remove("link")
+        folder.remove("note.md")
+        assert folder.names() == ["below"]
+        for elsewhere in ("../outside/secret", ".."):
+            with pytest.raises(OSError):
+                folder.remove(elsewhere)
+    assert (inside.parent / "outside" / "secret").exists()
+
+
 def test_a_link_is_not_read(inside: Path) -> None:
     (inside / "link").symlink_to(inside.parent / "outside" / "secret")
     with Folder.at(inside) as folder, pytest.raises(OSError):

@@ -196,6 +196,7 @@ async def a_world(*, silence: float) -> AsyncIterator[Writer]:
         patch.setattr(stream, "KEEP_ALIVE", silence)
         patch.setattr(stream, "PAGE", 3)
         patch.setattr(stream, "_page", writer.page)
+        patch.setattr(stream, "_check_exists", lambda session_id: None)
         await writer.row("session")
         yield writer
 

@@ -218,3 +218,30 @@ def test_a_vault_that_cannot_take_it_costs_the_copy_alone(
 )
 def test_a_directory_is_named_as_the_cli_names_it(directory: str, name: str) -> None:
     assert encoded(Path(directory)) == name
+
+
+# Removed
+
+
+def test_nothing_of_a_session_is_left_and_another_keeps_its_own(session_id: UUID, vault: Path) -> None:
+    other = uuid4()
+    for each in (session_id, other):
+        put(each, as_jsonl(prompt(uuid4(), "When?")))
+        publish(each, vault, vault)
+    transcripts.remove(session_id, vault)
+    transcripts.remove(session_id, None)
+    assert (raw(session_id), transcripts.published(session_id, vault)) == (None, None)
+    assert not transcripts.config_folder(session_id).exists()
+    assert raw(other) == transcripts.published(other, vault) is not None
+
+
+def test_a_link_in_the_place_of_its_folder_leads_to_no_removal(
+    session_id: UUID, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "note.md").write_text("ours")
+    transcripts.config_folder(session_id).parent.mkdir(parents=True)
+    transcripts.config_folder(session_id).symlink_to(tmp_path / "precious")
+    transcripts.remove(session_id, None)
+    assert (tmp_path / "precious" / "note.md").exists()
+    assert "could be removed" in caplog.text

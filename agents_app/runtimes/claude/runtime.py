@@ -70,6 +70,9 @@ class ClaudeRuntime:
     def rests(self, session_id: UUID) -> bool:
         return session_id in self._warm
 
+    async def forget(self, session_id: UUID) -> None:
+        await self._warm.forget(session_id)
+
     async def close(self) -> None:
         await self._warm.close()
 

@@ -74,6 +74,11 @@ class WarmProcesses:
         self._let_go(next(iter(self._resting)))
         return True
 
+    async def forget(self, session_id: UUID) -> None:
+        if resting := self._resting.pop(session_id, None):
+            resting.timer.cancel()
+            await to_its_end(resting.process.end())
+
     def __contains__(self, session_id: UUID) -> bool:
         return session_id in self._resting
 

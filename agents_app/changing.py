@@ -1,0 +1,33 @@
+"""What people change about a session, where its agent has a part in it: which model, behind which wall."""
+
+from uuid import UUID
+
+from django.db import transaction
+
+from agents_app.turns.opening import allowed_model, check_trust, is_above
+from sessions_app import services
+from sessions_app.access.caller import Caller
+from sessions_app.errors import TrustTooHigh
+from sessions_app.models import Session
+from sessions_app.schemas import SessionChange
+
+
+@transaction.atomic
+def change(caller: Caller, session_id: UUID, order: SessionChange) -> Session:
+    """A turn that runs goes on with the model and the wall that it began with; the next one has the new."""
+    session = services.locked(caller, session_id)
+    if order.model is not None:
+        allowed_model(order.model)
+    if order.trust_level is not None:
+        _check_is_less(caller, session, order.trust_level)
+    return services.change(session, order.columns(session))
+
+
+def _check_is_less(caller: Caller, session: Session, trust: str) -> None:
+    """Trust in a conversation that has read who knows what is not given afterwards, only taken."""
+    if is_above(trust, session.trust_level):
+        raise TrustTooHigh(
+            f"This session has {session.trust_level}, and can only have less. Start a new one."
+        )
+    if trust != session.trust_level:
+        check_trust(caller, session.workspace, trust)

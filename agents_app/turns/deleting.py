@@ -1,0 +1,68 @@
+"""Deleting a session, also while a worker runs a turn of it.
+
+Its rows go in one transaction, and that is what stops the worker: a turn that is not there is not held, so it
+writes nothing more and ends its agent, as one does that lost its lease. Then it removes what the agent wrote
+meanwhile. Nobody waits for it.
+"""
+
+from pathlib import Path
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+
+from agents_app import workers
+from agents_app.turns.ringing import ring_workers
+from sessions_app import bus, services, transcripts
+from sessions_app.access.caller import Caller
+from sessions_app.errors import Conflict
+from sessions_app.log import record
+from sessions_app.models import EventType, Session, Turn
+
+TRIES = 5
+
+
+def delete(caller: Caller, session_id: UUID) -> None:
+    """With its turns, messages and events, its transcript, and the copy of that in the vault."""
+    services.check_writable(caller, session_id)
+    if not any(_delete(caller, session_id) for _ in range(TRIES)):
+        raise Conflict("Somebody speaks to it at this very moment. Try again.")
+
+
+@transaction.atomic
+def _delete(caller: Caller, session_id: UUID) -> bool:
+    """False where a turn was opened meanwhile. The turns are locked before the session, as workers do it."""
+    turns = Turn.objects.open().filter(session=session_id).order_by("opened_seq")
+    known = [turn.pk for turn in turns.select_for_update()]
+    session = services.locked(caller, session_id)
+    if turns.exclude(pk__in=known).exists():
+        return False
+    _tell_those_who_stay(session)
+    vault, workspace_id = Path(session.workspace.vault_path), session.workspace_id
+    warm_on = session.warm_on if workers.that_live("turns").filter(name=session.warm_on).exists() else ""
+    session.delete()
+
+    def afterwards() -> None:
+        for turn_id in known:
+            bus.ring(bus.turn_topic(turn_id), {"type": "abort"})
+        bus.ring_deleted(session_id)
+        bus.ring_lists(workspace_id)
+        if warm_on:
+            ring_workers(session_id, warm_on)  # it finds nothing to run, and lets go of what rests there
+        transcripts.remove(session_id, vault)
+
+    transaction.on_commit(afterwards, robust=True)
+    return True
+
+
+def _tell_those_who_stay(session: Session) -> None:
+    """Its children are conversations of their own, with work in them that nobody asked to delete: they lose
+    their parent (`SET_NULL`) and go on. So does what was continued from it."""
+    for other in Session.objects.filter(Q(parent=session) | Q(continued_from=session)).order_by("pk"):
+        lost = {"parentSessionId": other.parent_id, "continuedFrom": other.continued_from_id}
+        told = {name: None for name, pk in lost.items() if pk == session.pk}
+        record(other.pk, EventType.SESSION_UPDATED, told)
+
+
+def is_deleted(session_id: UUID) -> bool:
+    return not Session.objects.filter(pk=session_id).exists()

@@ -1,0 +1,68 @@
+"""What people change about a session. Each change and the row that tells of it are one transaction."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from sessions_app.access.caller import Caller
+from sessions_app.errors import Forbidden, NotFound
+from sessions_app.log import record
+from sessions_app.models import EventType, Session, TitleSource
+from sessions_app.reading import listed
+
+WIRE = {  # the columns that can change, as Session calls them
+    "title": "title",
+    "title_source": "titleSource",
+    "summary": "summary",
+    "model": "model",
+    "trust_level": "trustLevel",
+    "metadata": "metadata",
+    "archived": "archived",
+}
+
+
+def locked(caller: Caller, session_id: UUID) -> Session:
+    """The session, for whoever may write there, and nobody else changes it before the transaction is over."""
+    check_writable(caller, session_id)
+    found = Session.objects.filter(pk=session_id).select_for_update(of=("self",))
+    session: Session | None = found.select_related("workspace").first()
+    if session is None:
+        raise NotFound
+    return session
+
+
+def check_writable(caller: Caller, session_id: UUID) -> None:
+    if Session.objects.writable_by(caller).filter(pk=session_id).exists():
+        return
+    if Session.objects.visible_to(caller).filter(pk=session_id).exists():
+        raise Forbidden("You may read here, and change nothing. An owner of the workspace can change that.")
+    raise NotFound
+
+
+def change(session: Session, wanted: dict[str, Any]) -> Session:
+    """Of a session that is `locked`: writes the columns that are to be another. Where none is, there is no
+    row. The answer is the session as a list shows it."""
+    if "title" in wanted:
+        wanted = {**wanted, "title_source": TitleSource.USER}
+    changed = {name: value for name, value in wanted.items() if getattr(session, name) != value}
+    if changed:
+        Session.objects.filter(pk=session.pk).update(**changed)
+        told = {WIRE[name]: value for name, value in changed.items()}
+        record(session.pk, EventType.SESSION_UPDATED, told)
+    return listed(session.pk)
+
+
+@transaction.atomic
+def archive(caller: Caller, session_id: UUID, *, archived: bool = True) -> Session:
+    return change(locked(caller, session_id), {"archived": archived})
+
+
+@transaction.atomic
+def archive_newest(caller: Caller) -> Session:
+    """Of those that the caller began."""
+    own = Session.objects.visible_to(caller).filter(created_by=caller.user_id, archived=False, parent=None)
+    newest = own.order_by("-last_accessed", "-pk").values_list("pk", flat=True).first()
+    if newest is None:
+        raise NotFound("You have no chat that could be archived.")
+    return archive(caller, newest)

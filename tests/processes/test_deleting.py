@@ -1,0 +1,75 @@
+"""A chat is deleted in the real thing: no process of its agent is left, and no file."""
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from agents_app.demo_model.wire import say
+from tests.processes.program import Program
+from tests.processes.running import RunningUp, StartUp
+from tests.scripted_model import ScriptedModel, calls
+
+pytestmark = pytest.mark.processes
+
+WITHIN = 10.0
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedModel]:
+    with ScriptedModel() as scripted:
+        yield scripted
+
+
+@pytest.fixture
+def up(start_up: StartUp, model: ScriptedModel) -> RunningUp:
+    return start_up({"ANTHROPIC_BASE_URL": model.url})
+
+
+@pytest.fixture
+def program(up: RunningUp, variables: dict[str, str]) -> Program:
+    return Program(up, variables)
+
+
+def clis(up: RunningUp) -> list[str]:
+    return [command for command in up.left().values() if "--output-format stream-json" in command]
+
+
+def comes_true(what: Callable[[], bool]) -> None:
+    until = time.monotonic() + WITHIN
+    while not what():
+        assert time.monotonic() < until
+        time.sleep(0.05)  # nothing tells of the end of a foreign process
+
+
+def is_nothing_left(up: RunningUp, session_id: str) -> bool:
+    files = [*up.home.glob(f"claude/{session_id}"), *up.vault.glob(f".claude/projects/*/{session_id}*")]
+    return not files and not clis(up)
+
+
+def test_while_its_agent_runs_a_command(up: RunningUp, program: Program, model: ScriptedModel) -> None:
+    model.script("sleep", [calls("Bash", command="sleep 55"), say("It slept.")])
+    accepted = program.post("sleep, please")
+    session_id = accepted["sessionId"]
+    program.until(session_id, lambda e: e["type"] == "tool_use")
+    assert clis(up)
+    began = time.monotonic()
+    with program.following(session_id) as events:
+        next(events)
+        assert program.http.delete(f"/api/chat/{session_id}").status_code == 204
+        list(events)
+    assert time.monotonic() - began < WITHIN
+    comes_true(lambda: is_nothing_left(up, session_id))
+    assert program.http.get(f"/api/chat/{session_id}").status_code == 404
+    assert "Traceback" not in up.text
+
+
+def test_while_its_agent_rests(up: RunningUp, program: Program) -> None:
+    accepted = program.post("hello")
+    session_id = accepted["sessionId"]
+    program.finished(accepted)
+    comes_true(lambda: bool([*up.vault.glob(f".claude/projects/*/{session_id}.jsonl")]))
+    assert clis(up)
+    assert program.http.delete(f"/api/chat/{session_id}").status_code == 204
+    comes_true(lambda: is_nothing_left(up, session_id))
+    assert "Traceback" not in up.text
