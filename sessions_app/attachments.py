@@ -6,7 +6,7 @@ points to a file that was not there. A file that nobody points to, after a crash
 
 import errno
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any

@@ -97,8 +97,10 @@ class Folder:
         return held
 
     def remove(self, name: str) -> None:
-        """A file, or the link that lies in its place."""
-        os.unlink(_single(name), dir_fd=self._handle)
+        """A file, or the link that lies in its place; what is gone already is removed."""
+        single = _single(name)
+        with suppress(FileNotFoundError):
+            os.unlink(single, dir_fd=self._handle)
 
     def _held(self, name: str) -> str:
         for free in _alike(_single(name)):

@@ -209,6 +209,8 @@ def test_an_addition_that_fails_leaves_nothing(inside: Path, monkeypatch: pytest
 
 def test_what_is_gone_is_removed_without_a_word(inside: Path) -> None:
     with Folder.at(inside) as folder:
-        for name in ("note.md", "note.md", "below"):
+        for name in ("note.md", "note.md"):
             folder.remove(name)
+        with pytest.raises(OSError):
+            folder.remove("below")
         assert folder.names() == ["below"]

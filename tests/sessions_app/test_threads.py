@@ -7,6 +7,9 @@ import pytest
 
 from sessions_app.threads import in_thread
 
+# A thread of the pool looks at the connection that an earlier test has left to it.
+pytestmark = pytest.mark.django_db(transaction=True)
+
 
 async def test_a_cancellation_is_delivered_after_the_service_has_ended() -> None:
     began, may_end, ended = threading.Event(), threading.Event(), threading.Event()
