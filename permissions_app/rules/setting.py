@@ -12,6 +12,16 @@ class Trust(StrEnum):
 
 
 @dataclass(frozen=True)
+class Patterns:
+    """What people have allowed a session beyond its trust level: globs of paths in the vault, and prefixes of
+    commands."""
+
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    bash: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Setting:
     """`working_directory` is where the CLI stands at this call (the hook's `cwd`), not where the session
     began: a `cd` in Bash moves it, and relative paths of Glob and Grep start there.
@@ -26,6 +36,11 @@ class Setting:
     scratch: Path | None
     own_config: Path | None  # this session's CLAUDE_CONFIG_DIR
     own_servers: frozenset[str]  # MCP servers that we registered
+    patterns: Patterns = Patterns()
+    trust_mode: bool = True  # "Act without asking"
+    agent_writes: tuple[str, ...] | None = None  # `write_permissions` of its agent; None: it has none
+    has_read_strangers: bool = False  # text of the web or of somebody unknown: it may have been told what to do
+    named_hosts: frozenset[str] = frozenset()  # that a person named in this session
 
     def __post_init__(self) -> None:
         paths = (self.vault, self.working_directory, self.home, self.scratch, self.own_config)
