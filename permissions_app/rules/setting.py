@@ -39,7 +39,7 @@ class Setting:
     patterns: Patterns = Patterns()
     trust_mode: bool = True  # "Act without asking"
     agent_writes: tuple[str, ...] | None = None  # `write_permissions` of its agent; None: it has none
-    has_read_strangers: bool = False  # text of the web or of somebody unknown: it may have been told what to do
+    has_read_strangers: bool = False  # text of the web or of a stranger: it may have been told what to do
     named_hosts: frozenset[str] = frozenset()  # that a person named in this session
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What an answer may widen a session by, and whether what was allowed covers a call. Pure, as all rules are."""
+"""What an answer may widen a session by, and whether what was allowed covers a call. Pure, like all rules."""
 
 from dataclasses import dataclass
 from enum import StrEnum
