@@ -82,3 +82,4 @@ if (session) {
 }
 stream.open();
 show();
+main.dataset.ready = ""; // until here there was nobody to take what is said

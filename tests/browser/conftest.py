@@ -2,9 +2,10 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.browser.house import QUIET, House, Tab
+from tests.browser.house import QUIET, House, Tab, watched
+from tests.processes.conftest import start_up, variables  # noqa: F401
 from tests.processes.program import Program
 from tests.processes.running import REAL, RunningUp, free_port
 from tests.scripted_model import ScriptedModel
@@ -65,3 +66,14 @@ def other_tab(house: House, browser: Browser) -> Iterator[Tab]:
     opened = house.tab(browser)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page for a Parachute of the test's own."""
+    complaints: list[str] = []
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    fresh = watched(context, complaints, "http://127.0.0.1")
+    yield fresh
+    context.close()
+    assert not complaints, complaints

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Dialog, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Dialog, Locator, Page, Request, expect
 
 from tests.processes.program import Program
 from tests.processes.running import RunningUp
@@ -18,6 +18,31 @@ QUIET = (
     "--disable-component-update",
     "--disable-sync",
 )
+
+
+def watched(context: BrowserContext, complaints: list[str], ours: str) -> Page:
+    """A page that may complain of nothing and ask nobody but us."""
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+
+    def refuse(dialog: Dialog) -> None:
+        complaints.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def look(asked: Request) -> None:
+        if not asked.url.startswith((ours, "blob:")):
+            complaints.append(asked.url)
+
+    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("dialog", refuse)
+    page.on("request", look)
+    return page
+
+
+def ready(page: Page) -> None:
+    """Its scripts have been loaded: what is written is sent."""
+    expect(page.locator("main[data-ready]")).to_be_attached()
 
 
 @dataclass(frozen=True)
@@ -40,33 +65,14 @@ class House:
 
 @dataclass
 class Tab:
-    """A page that may complain of nothing and ask nobody but us."""
+    """A page of the house, as a person uses it."""
 
     house: House
     context: BrowserContext
     complaints: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.page = self._open()
-
-    def _open(self) -> Page:
-        page = self.context.new_page()
-        page.set_default_timeout(PATIENCE)
-        page.on("console", lambda said: self._complain(said.text) if said.type == "error" else None)
-        page.on("pageerror", lambda error: self._complain(str(error)))
-        page.on("dialog", self._refuse)
-        page.on("request", lambda asked: None if self._is_ours(asked.url) else self._complain(asked.url))
-        return page
-
-    def _refuse(self, dialog: Dialog) -> None:
-        self._complain(f"dialog: {dialog.message}")
-        dialog.dismiss()
-
-    def _complain(self, of: str) -> None:
-        self.complaints.append(of)
-
-    def _is_ours(self, url: str) -> bool:
-        return url.startswith((self.house.up.address, self.house.up.address.replace("http", "ws"), "blob:"))
+        self.page = watched(self.context, self.complaints, self.house.up.address)
 
     def close(self) -> None:
         self.context.close()
@@ -95,6 +101,7 @@ class Tab:
         return self
 
     def say(self, text: str) -> None:
+        ready(self.page)
         self.message.fill(text)
         self.message.press("Enter")
         expect(self.message).to_have_value("")

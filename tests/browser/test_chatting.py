@@ -26,6 +26,21 @@ def test_markdown_is_rendered_while_it_is_written(house: House, tab: Tab) -> Non
     tab.rests()
 
 
+def test_a_reload_in_the_middle_shows_what_was_said_and_then_the_rest(house: House, tab: Tab) -> None:
+    gate = house.model.hold()
+    house.model.script("pears", [Reply((Thinking("Hm."), Text("They are ripe ", gate, "in August.")))])
+    tab.open().say("When are the pears ripe?")
+    expect(tab.log).to_contain_text("They are ripe")
+    tab.page.reload()
+    expect(tab.log).to_contain_text("They are ripe")
+    gate.release()
+    expect(tab.log).to_contain_text("They are ripe in August.")
+    tab.rests()
+    tab.page.reload()
+    expect(tab.log.get_by_text("They are ripe in August.", exact=True)).to_have_count(1)
+    expect(tab.log.get_by_text("When are the pears ripe?", exact=True)).to_have_count(1)
+
+
 def test_nothing_that_is_hostile_runs_or_loads(house: House, tab: Tab) -> None:
     house.model.script("hostile", [say("\n\n".join(HOSTILE))])
     tab.open().ask("hostile")

@@ -1,48 +1,16 @@
-"""The page in a real Chromium, against the real processes."""
+"""What somebody does first, in a real Chromium: the demo, a key, a folder, a password."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
-from agents_app.demo_model.wire import Reply, Text, Thinking, say
+from agents_app.demo_model.wire import say
+from tests.browser.house import ready
 from tests.processes.running import RunningUp, StartUp
-from tests.scripted_model import ScriptedModel, calls
+from tests.scripted_model import ScriptedModel
 
 pytestmark = [pytest.mark.processes, pytest.mark.browser]
-
-PATIENCE = 30_000  # ms
-QUIET = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as play:
-        chromium = play.chromium.launch(executable_path="/usr/bin/chromium", args=list(QUIET))
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A page that may complain of nothing and ask nobody but us."""
-    complaints: list[str] = []
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    fresh = context.new_page()
-    fresh.set_default_timeout(PATIENCE)
-    fresh.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
-    fresh.on("pageerror", lambda error: complaints.append(str(error)))
-    fresh.on("request", lambda asked: None if "//127.0.0.1" in asked.url else complaints.append(asked.url))
-    yield fresh
-    context.close()
-    assert complaints == []
 
 
 def signed_in(page: Page, up: RunningUp) -> None:
@@ -51,50 +19,13 @@ def signed_in(page: Page, up: RunningUp) -> None:
     page.wait_for_url(lambda url: "/signin" not in url)
     if page.url.endswith("/welcome"):  # where the environment leaves something to choose
         page.get_by_role("link", name="Start chatting").click()
-    expect(page.get_by_role("button", name="Send")).to_be_enabled()
+    expect(page.get_by_label("Message", exact=True)).to_be_visible()
 
 
 def say_in(page: Page, message: str) -> None:
+    ready(page)
     page.get_by_label("Message", exact=True).fill(message)
     page.keyboard.press("Enter")
-
-
-def test_a_message_streams_and_a_reload_in_the_middle_shows_the_rest(start_up: StartUp, page: Page) -> None:
-    with ScriptedModel() as model:
-        up = start_up({"ANTHROPIC_BASE_URL": model.url})
-        (up.vault / "Quinces.md").write_text("Ripe in October.\n")
-        gate = model.hold()
-        slowly = Reply((Thinking("A note may say so."), Text("They are ripe ", gate, "in October.")))
-        model.script("quinces", [calls("Read", file_path=str(up.vault / "Quinces.md")), slowly])
-        signed_in(page, up)
-        page.get_by_label("Message", exact=True).fill("When are the quinces ripe?")
-        page.keyboard.press("Enter")
-        log = page.get_by_role("log")
-        expect(log).to_contain_text("They are ripe")
-        expect(log).to_contain_text("Read")
-        page.reload()
-        expect(page.get_by_role("log")).to_contain_text("They are ripe")
-        gate.release()
-        expect(page.get_by_role("log")).to_contain_text("They are ripe in October.")
-        expect(page.get_by_role("button", name="Stop")).to_be_hidden()
-        page.reload()
-        expect(page.get_by_role("log").get_by_text("They are ripe in October.", exact=True)).to_have_count(1)
-        expect(page.get_by_role("log").get_by_text("When are the quinces ripe?", exact=True)).to_have_count(1)
-
-
-def test_a_turn_is_stopped_by_its_button(start_up: StartUp, page: Page) -> None:
-    with ScriptedModel() as model:
-        up = start_up({"ANTHROPIC_BASE_URL": model.url})
-        gate = model.hold()
-        model.script("story", [say("Once upon ", gate, "a time.")])
-        signed_in(page, up)
-        page.get_by_label("Message", exact=True).fill("Tell me a story.")
-        page.get_by_role("button", name="Send").click()
-        expect(page.get_by_role("log")).to_contain_text("Once upon")
-        page.get_by_role("button", name="Stop").click()
-        expect(page.get_by_role("log")).to_contain_text("Stopped")
-        expect(page.get_by_role("log")).not_to_contain_text("a time.")
-        gate.release()
 
 
 def test_without_a_key_the_demo_answers_and_says_so(start_up: StartUp, page: Page) -> None:
@@ -102,8 +33,7 @@ def test_without_a_key_the_demo_answers_and_says_so(start_up: StartUp, page: Pag
     (up.vault / "Welcome.md").write_text("A note about pears.\n")
     signed_in(page, up)
     expect(page.get_by_text("demo", exact=True).first).to_be_visible()
-    page.get_by_label("Message", exact=True).fill("read Welcome.md")
-    page.keyboard.press("Enter")
+    say_in(page, "read Welcome.md")
     expect(page.get_by_role("log")).to_contain_text("A note about pears.")
     expect(page.get_by_role("log")).to_contain_text("the demo model")
 
@@ -190,4 +120,4 @@ def test_a_password_and_a_key_are_made_on_the_settings_page(start_up: StartUp, p
         page.get_by_label("Name").fill("admin")
         page.get_by_label("Password").fill("quinces in October")
         page.get_by_role("button", name="Sign in").click()
-        expect(page.get_by_role("button", name="Send")).to_be_enabled()
+        expect(page.get_by_label("Message", exact=True)).to_be_visible()
