@@ -1,4 +1,3 @@
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -7,7 +6,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tests.browser.house import QUIET, House, Tab, watched
 from tests.processes.conftest import start_up, variables  # noqa: F401
 from tests.processes.program import Program
-from tests.processes.running import REAL, RunningUp, free_port
+from tests.processes.running import REAL, RunningUp, free_port, of_whoever_runs_it
 from tests.scripted_model import ScriptedModel
 
 
@@ -24,9 +23,7 @@ def house(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     folder = tmp_path_factory.mktemp("house")
     (folder / "vault").mkdir()
     with ScriptedModel() as model:
-        variables = {
-            name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TZ") if name in os.environ
-        } | {
+        variables = of_whoever_runs_it() | {
             "PARACHUTE_HOME": str(folder / "home"),
             "VAULT_PATH": str(folder / "vault"),
             "PORT": str(free_port()),
@@ -35,7 +32,7 @@ def house(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         up = RunningUp(REAL, folder, variables)
         try:
             up.wait_ready()
-            yield House(up, model, Program(up, variables), _signed_in(browser, up))
+            yield House(up, model, Program(up, variables), variables, _signed_in(browser, up))
             up.stop()
             assert up.left() == {}
         finally:

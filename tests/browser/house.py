@@ -1,13 +1,14 @@
 """One running Parachute for all tests in the browser, and a tab as a person uses it."""
 
 import re
+import subprocess
 from dataclasses import dataclass, field
 from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Dialog, Locator, Page, Request, expect
 
 from tests.processes.program import Program
-from tests.processes.running import RunningUp
+from tests.processes.running import REAL, RunningUp
 from tests.scripted_model import ScriptedModel
 
 PATIENCE = 30_000  # ms
@@ -50,7 +51,17 @@ class House:
     up: RunningUp
     model: ScriptedModel
     program: Program
+    variables: dict[str, str]
     signed_in: Any  # the cookies of the first person
+
+    def past(self, turns: int) -> str:
+        """A chat that is over, made as rows: its id."""
+        code = f"from tests.pages.conversations import a_past; print(a_past({turns}))"
+        made = subprocess.run(
+            [*REAL[:2], "shell", "-c", code], env=self.variables, capture_output=True, text=True
+        )
+        assert made.returncode == 0, made.stderr
+        return made.stdout.split()[-1]
 
     def tab(self, browser: Browser, *, width: int = 1280, scheme: str = "light", **more: Any) -> "Tab":
         context = browser.new_context(

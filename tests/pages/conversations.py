@@ -3,10 +3,13 @@
 from typing import Any
 from uuid import UUID
 
+from django.contrib.auth.models import User
+from django.db import transaction
 from django.utils import timezone
 
 from agents_app.turns.opening import Opened, Opening, open_turn
 from sessions_app.access.caller import Caller
+from sessions_app.access.services import caller_of_user
 from sessions_app.log import record_all
 from sessions_app.models import EventType, Turn, TurnStatus
 
@@ -40,6 +43,16 @@ def said_and_answered(
     ]
     ended(opened, TurnStatus.DONE, [*rows, (EventType.DONE, {**DONE, **end})])
     return opened
+
+
+@transaction.atomic
+def a_past(turns: int) -> UUID:
+    """Of the first person, for a server that runs: no worker hears of it before all of it is over."""
+    caller = caller_of_user(User.objects.order_by("pk")[0])
+    first = said_and_answered(caller, "question 0")
+    for number in range(1, turns):
+        said_and_answered(caller, f"question {number}", session=first.session_id)
+    return first.session_id
 
 
 def ended(opened: Opened, status: TurnStatus, rows: list[Row]) -> None:

@@ -1,13 +1,12 @@
 """Fixtures of the tests that run the real processes."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.processes.program import Program
-from tests.processes.running import REAL, RunningUp, StartUp, free_port
+from tests.processes.running import REAL, RunningUp, StartUp, free_port, of_whoever_runs_it
 from tests.scripted_model import ScriptedModel
 
 
@@ -17,7 +16,7 @@ def variables(tmp_path: Path) -> dict[str, str]:
     vault = tmp_path / "vault"
     vault.mkdir()
     ours = {"PARACHUTE_HOME": str(tmp_path / "home"), "VAULT_PATH": str(vault), "PORT": str(free_port())}
-    return {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TZ") if name in os.environ} | ours
+    return of_whoever_runs_it() | ours
 
 
 @pytest.fixture

@@ -134,6 +134,11 @@ class RunningUp:
 StartUp = Callable[..., RunningUp]
 
 
+def of_whoever_runs_it() -> dict[str, str]:
+    """The little that a test takes of the environment around it."""
+    return {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TZ") if name in os.environ}
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
