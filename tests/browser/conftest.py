@@ -1,7 +1,8 @@
 from collections.abc import Iterator
 
+import httpx
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, StorageState, StorageStateCookie, sync_playwright
 
 from tests.browser.house import QUIET, House, Tab, watched
 from tests.processes.conftest import start_up, variables  # noqa: F401
@@ -10,7 +11,9 @@ from tests.processes.running import REAL, RunningUp, free_port, of_whoever_runs_
 from tests.scripted_model import ScriptedModel
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(
+    scope="module"
+)  # no longer: its loop would stand in the way of tests that have one of their own
 def browser() -> Iterator[Browser]:
     with sync_playwright() as play:
         chromium = play.chromium.launch(executable_path="/usr/bin/chromium", args=list(QUIET))
@@ -19,7 +22,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def house(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     folder = tmp_path_factory.mktemp("house")
     (folder / "vault").mkdir()
     with ScriptedModel() as model:
@@ -32,22 +35,24 @@ def house(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         up = RunningUp(REAL, folder, variables)
         try:
             up.wait_ready()
-            yield House(up, model, Program(up, variables), variables, _signed_in(browser, up))
+            yield House(up, model, Program(up, variables), variables, _signed_in(up))
             up.stop()
             assert up.left() == {}
         finally:
             up.end_at_any_price()
 
 
-def _signed_in(browser: Browser, up: RunningUp) -> object:
-    context = browser.new_context()
-    page = context.new_page()
-    page.goto(up.sign_in)
-    page.get_by_role("button", name="Sign in").click()
-    page.wait_for_selector("#message")
-    state = context.storage_state()
-    context.close()
-    return state
+def _signed_in(up: RunningUp) -> StorageState:
+    """The cookies of the first person, who used the link."""
+    with httpx.Client(base_url=up.address) as client:
+        client.get(up.sign_in)
+        client.post(up.sign_in, data={"csrfmiddlewaretoken": client.cookies["csrftoken"]})
+        cookies = [_cookie(name, value) for name, value in client.cookies.items()]
+    return {"cookies": cookies, "origins": []}
+
+
+def _cookie(name: str, value: str) -> StorageStateCookie:
+    return {"name": name, "value": value, "domain": "127.0.0.1", "path": "/", "httpOnly": name == "sessionid"}
 
 
 @pytest.fixture
