@@ -57,6 +57,12 @@ KINDS = {
 }
 SEND_AGAIN = ("r", noop("Send again"), "retry")
 NEW_CHAT = ("n", noop("New chat"), "new_chat")
+SETTINGS = ("s", noop("Settings"), "settings")
+OF_ITS_OWN = {
+    "context_exceeded": (NEW_CHAT,),
+    "no_credentials": (SETTINGS, SEND_AGAIN),
+    "invalid_api_key": (SETTINGS, SEND_AGAIN),
+}
 
 
 class AgentError(Exception):
@@ -81,5 +87,5 @@ class AgentError(Exception):
 
     def _actions(self, kind: Kind) -> list[dict[str, str]]:
         """What a page can offer as a button. The rest is for the operator, and the message says it."""
-        offered = [SEND_AGAIN] if kind.can_retry else [NEW_CHAT] if self.code == "context_exceeded" else []
+        offered = OF_ITS_OWN.get(self.code, (SEND_AGAIN,) if kind.can_retry else ())
         return [{"key": key, "label": str(_(label)), "action": action} for key, label, action in offered]

@@ -14,7 +14,8 @@ from typing import BinaryIO
 from uuid import uuid4
 
 # No folder of a person's, so none of these is a vault.
-SYSTEM = frozenset(map(Path, ("/", "/bin", "/dev", "/etc", "/home", "/lib", "/root", "/usr", "/var")))
+_SYSTEM = "/ /bin /dev /etc /home /lib /opt /root /srv /tmp /usr /var"
+SYSTEM = frozenset(map(Path, _SYSTEM.split()))
 LARGEST_FILE = 64 << 20  # bytes; an agent can make a file of any size without writing it
 MOST_ALIKE = 100
 

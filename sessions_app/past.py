@@ -13,7 +13,6 @@ LEFT_OUT = (
     EventType.INIT,
     EventType.MODEL,
     EventType.TURN_WAITING,
-    EventType.SESSION,
 )
 
 

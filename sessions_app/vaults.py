@@ -8,6 +8,9 @@ from django.utils.translation import gettext as _
 
 from sessions_app.folders import SYSTEM
 
+_WITH_ALL_IN_THEM = "/bin /boot /dev /etc /lib /lib64 /proc /run /sbin /sys /usr"
+WITH_ALL_IN_THEM = [*map(Path, _WITH_ALL_IN_THEM.split())]
+OURS = Path(__file__).resolve().parents[1]
 MOST_ENTRIES = 20_000  # that are looked at; who has more is told "more than"
 
 
@@ -25,8 +28,10 @@ def usable(given: str, *, home: Path) -> Path:
         place = folder.resolve()
         if not folder.is_dir():
             raise Unusable(_("This is not a folder.") if folder.exists() else _("There is no such folder."))
-        if place in SYSTEM:
+        if place in SYSTEM or any(map(place.is_relative_to, WITH_ALL_IN_THEM)):
             raise Unusable(_("This holds parts of the system. Choose a folder of its own."))
+        if place == OURS or (place.is_relative_to(OURS) and not place.is_relative_to(OURS / "sample-vault")):
+            raise Unusable(_("This is Parachute itself. Choose a folder of your own."))
         if place.is_relative_to(home.resolve()):
             raise Unusable(_("Parachute keeps its own secrets there. Choose another folder."))
         tempfile.TemporaryFile(dir=folder).close()  # permission bits do not tell of read-only disks

@@ -1,7 +1,7 @@
 """Markdown, as agents and people write it, becomes markup that a page may show.
 
 1. What could turn text around in the eye of its reader is made visible.
-2. cmark renders it, and leaves out raw HTML.
+2. cmark renders it. Raw HTML is no markup here: its `<` is shown as what it is.
 3. We add what a page needs: a copy button, colours, a way to scroll. In cmark's answer every `<` is a tag of
    its own, so this is safe to do with patterns; after step 4 it would not be.
 4. ammonia lets through what is on our lists, and nothing else. It comes last.
@@ -23,7 +23,7 @@ from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 from pygments.token import STANDARD_TYPES
 
-LONGEST = 200_000  # characters; what is longer is shown as it was written
+LONGEST = 200_000  # characters; of what is longer the beginning is shown, as it was written
 DEEPEST = 100  # ammonia takes seconds for a hundred thousand quotes in each other
 LONGEST_COLOURED = 20_000
 KEPT, LONGEST_KEPT = 1_000, 10_000  # what was rendered lately: a page that is loaded again asks for the same
@@ -52,11 +52,14 @@ ATTRIBUTES = {
 CLASSES = {
     "a": {"image"},
     "div": {"code", "bar", "wide"},
-    "span": {"box", "language", "lost", *filter(None, STANDARD_TYPES.values())},
+    "span": {"tick", "language", "lost", *filter(None, STANDARD_TYPES.values())},
     "button": {"button", "plain", "copy"},
 }
 SCHEMES = {"http", "https", "mailto"}
 
+# Not those of an address in <>. A character that is in no text stands in for the `<` until cmark is done.
+_TAG = re.compile(r"<(?=[a-zA-Z/!?])(?!(?:https?://|mailto:)[^\s<>]*>)")
+_LESS = "\ue000"
 _TURNS_TEXT_AROUND = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _CODE = re.compile(r'<pre><code(?: class="language-([^"]*)")?>(.*?)</code></pre>', re.DOTALL)
 _IMAGE = re.compile(r'<img src="([^"]*)" alt="([^"]*)"(?: title="[^"]*")? />')
@@ -86,7 +89,9 @@ def _kept(text: str) -> SafeString:
 
 
 def _rendered(text: str, is_whole: bool) -> SafeString:
-    found = markdown_to_html_with_extensions(visible(text), Options.CMARK_OPT_HARDBREAKS, EXTENSIONS)
+    plain = _TAG.sub(_LESS, visible(text.replace(_LESS, "")))
+    found = markdown_to_html_with_extensions(plain, Options.CMARK_OPT_HARDBREAKS, EXTENSIONS)
+    found = found.replace(_LESS, "&lt;")
     if max(found.count("<blockquote>"), found.count("<ul>") + found.count("<ol")) > DEEPEST and _is_deep(
         found
     ):
@@ -103,7 +108,9 @@ def _is_deep(found: str) -> bool:
 
 
 def _as_written(text: str) -> SafeString:
-    return mark_safe(f'<div class="as-written">{escape(visible(text))}</div>')  # noqa: S308 - escaped
+    more = f"<p>{escape(_('Only the beginning is shown.'))}</p>" if len(text) > LONGEST else ""
+    shown = escape(visible(text[:LONGEST]))
+    return mark_safe(f'<div class="as-written">{shown}</div>{more}')  # noqa: S308 - escaped
 
 
 def _ours(found: str, is_whole: bool) -> str:
@@ -111,7 +118,7 @@ def _ours(found: str, is_whole: bool) -> str:
     found = _IMAGE.sub(lambda image: _image(image[1], image[2]), found)
     found = _LINK.sub(r'<span class="lost">\1</span>', found)
     found = _HEADING.sub(lambda tag: f"<{tag[1]}h{int(tag[2]) + 2}>", found)  # the page has its own
-    found = _BOX.sub(lambda box: f'<span class="box">{"☑" if box[1] else "☐"}</span>', found)
+    found = _BOX.sub(lambda box: f'<span class="tick">{"☑" if box[1] else "☐"}</span>', found)
     label = escape(_("Table"))
     found = found.replace(
         "<table>", f'<div class="wide" tabindex="0" role="group" aria-label="{label}"><table>'

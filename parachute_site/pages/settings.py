@@ -13,12 +13,13 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from agents_app import model_access
 from parachute_site.pages.forms import KeyForm, MemberForm, RoleForm, password_form
 from parachute_site.pages.limits import take_tries, too_many
 from parachute_site.pages.model import keep, shown
+from parachute_site.pages.posting import posted_from
 from sessions_app.access import reading
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Role
@@ -44,7 +45,7 @@ def show(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @login_required
-@require_POST
+@posted_from("settings")
 def password(request: HttpRequest) -> HttpResponse:
     """Other logins end, and this one goes on. Guesses at the current password run out, as at the door."""
     user = _user(request)
@@ -68,7 +69,7 @@ def password(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @login_required
-@require_POST
+@posted_from("settings")
 def make_key(request: HttpRequest) -> HttpResponse:
     """Answers with the page itself and redirects nowhere: the key would have to be kept on the way."""
     caller = _caller(request)
@@ -84,14 +85,14 @@ def make_key(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @login_required
-@require_POST
+@posted_from("settings")
 def revoke(request: HttpRequest, key_id: int) -> HttpResponse:
     return _done(request, lambda: revoke_key(_caller(request), key_id), _("The key is revoked."))
 
 
 @never_cache
 @login_required
-@require_POST
+@posted_from("settings")
 def add(request: HttpRequest, slug: str) -> HttpResponse:
     form = MemberForm(request.POST)
     if not form.is_valid():
@@ -103,7 +104,7 @@ def add(request: HttpRequest, slug: str) -> HttpResponse:
 
 @never_cache
 @login_required
-@require_POST
+@posted_from("settings")
 def change(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
     form = RoleForm(request.POST)
     if not form.is_valid():
@@ -116,7 +117,7 @@ def change(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
 
 @never_cache
 @login_required
-@require_POST
+@posted_from("settings")
 def remove(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
     said = _("They are no member any more.")
     return _done(request, lambda: remove_member(_caller(request), slug, user_id), said)
@@ -125,14 +126,14 @@ def remove(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
 @sensitive_post_parameters("key")
 @never_cache
 @login_required
-@require_POST
+@posted_from("settings")
 def save_model(request: HttpRequest) -> HttpResponse:
     return keep(request, _caller(request), _page, after="settings")
 
 
 @never_cache
 @login_required
-@require_POST
+@posted_from("settings")
 def remove_model(request: HttpRequest) -> HttpResponse:
     said = _("The key is removed. The demo answers from now on.")
     return _done(request, lambda: model_access.remove(_caller(request)), said)

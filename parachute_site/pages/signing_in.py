@@ -9,10 +9,11 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from agents_app import first_run
 from parachute_site.pages.limits import is_over, take_tries, too_many
+from parachute_site.pages.posting import posted_from
 from sessions_app.access.services import Limit, link_is_good, take_try, use_sign_in_link
 from sessions_app.errors import RateLimited
 
@@ -71,7 +72,7 @@ def _safe_next(request: HttpRequest) -> str:
     return wanted if ours else ""
 
 
-@require_POST
+@posted_from("chats")
 def sign_out(request: HttpRequest) -> HttpResponse:
     logout(request)
     return redirect("signin")

@@ -10,6 +10,7 @@ from django.template.loader import render_to_string
 
 from agents_app.consumers import ChatSocket
 from parachute_site.pages.telling import Event, Item, Telling
+from parachute_site.pages.views import in_rail
 from parachute_site.pages.writing import Writing
 from sessions_app.bus import Payload, tails
 from sessions_app.errors import NotFound
@@ -29,7 +30,7 @@ Say = Callable[[Payload], Coroutine[Any, Any, None]]
 
 class PageSocket(ChatSocket):
     async def say_list(self, page: Page) -> None:
-        html = await in_thread(render_to_string)("rail.html", {"sessions": page.sessions})
+        html = await in_thread(render_to_string)("rail.html", in_rail(page))
         await self.say({"type": "list", "html": html})
 
     async def pass_on(self, session_id: UUID, after: int) -> None:

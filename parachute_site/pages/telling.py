@@ -5,7 +5,7 @@ so far, and each `Item` knows the template that shows it. Loaded, a turn is draw
 item that changed is sent again, by its id.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -43,6 +43,7 @@ class TurnTold:
     items: list[Item] = field(default_factory=list)
     tools: dict[str, Item] = field(default_factory=dict)
     denials: dict[str, str] = field(default_factory=dict)
+    asks: dict[str, Item] = field(default_factory=dict)  # by the id of their request
     last_at: datetime | None = None
     is_over: bool = False
     status: str = ""  # of one that is not over
@@ -73,25 +74,25 @@ class Telling:
         return item
 
     def _told(self, turn: TurnTold, event: Event) -> Item | None:
-        match event["type"]:
-            case "user_message":
-                return self._add(turn, event, "said", **_said(event))
-            case "text":
-                return self._add(turn, event, "text", markup=markdown(event["content"]))
-            case "thinking":
-                words = visible(event["content"])
-                return self._add(turn, event, "thinking", words=words, seconds=_seconds(turn, event))
-            case "tool_use":
-                return self._tool(turn, event)
-            case "tool_result":
-                return self._result(turn, event)
-            case "permission_denied":
-                return self._denied(turn, event)
-            case "warning" | "session_unavailable" as kind:
-                return self._add(turn, event, "note", kind=kind, event=event)
-            case "done" | "aborted" | "error" | "typed_error" as kind:
-                return self._add(turn, event, "end", kind=kind, event=event, cost=_cost(event))
-        return None
+        tell = _TELLS.get(event["type"])
+        return tell(self, turn, event) if tell else None
+
+    def _words(self, turn: TurnTold, event: Event) -> Item:
+        return self._add(turn, event, "said", **_said(event))
+
+    def _text(self, turn: TurnTold, event: Event) -> Item:
+        return self._add(turn, event, "text", markup=markdown(event["content"]))
+
+    def _thinking(self, turn: TurnTold, event: Event) -> Item:
+        facts = {"words": visible(event["content"]), "seconds": _seconds(turn, event)}
+        return self._add(turn, event, "thinking", **facts)
+
+    def _note(self, turn: TurnTold, event: Event) -> Item:
+        return self._add(turn, event, "note", event=event)
+
+    def _end(self, turn: TurnTold, event: Event) -> Item:
+        was_never_sent = all(item.kind == "said" for item in turn.items)
+        return self._add(turn, event, "end", event=event, cost=_cost(event), was_never_sent=was_never_sent)
 
     def _add(self, turn: TurnTold, row: Event, template: str, **facts: Any) -> Item:
         item = Item(f"row-{row['seq']}", template, turn.element, facts)
@@ -135,6 +136,51 @@ class Telling:
             item.facts["reason"] = event["reason"]
         return item
 
+    def _ask(self, turn: TurnTold, event: Event) -> Item:
+        """Above the tool that it is about, in the words of what would happen."""
+        item = self._add(turn, event, "ask", **ask_facts(event, self._folder))
+        turn.asks[event["id"]] = item
+        return item
+
+    def _question(self, turn: TurnTold, event: Event) -> Item:
+        item = self._add(turn, event, "question", **question_facts(event))
+        turn.asks[event["requestId"]] = item
+        return item
+
+
+def ask_facts(request: Event, folder: str) -> dict[str, Any]:
+    """Of a request as the wire has it."""
+    return {
+        "ask": request,
+        "status": "pending",
+        "type": request["permissionType"],
+        "name": visible(request["toolName"]),
+        "tool": tools.shown(request["toolName"], request["input"], folder),
+        "wider": [each for each in request["suggestedGrants"] if each["scope"] != "once"],
+    }
+
+
+def question_facts(request: Event) -> dict[str, Any]:
+    return {"ask": request, "questions": request["questions"]}
+
+
+def _resolved(turn: TurnTold, event: Event) -> Item | None:
+    item = turn.asks.get(event["requestId"])
+    if item is not None:
+        item.facts |= {"status": event["decision"], "by": event["decidedBy"], "pattern": event["pattern"]}
+    return item
+
+
+def _answered(turn: TurnTold, event: Event) -> Item | None:
+    item = turn.asks.get(event["requestId"])
+    if item is not None:
+        answers = [
+            {"question": question, "answer": ", ".join(given) if isinstance(given, list) else given}
+            for question, given in (event["answers"] or {}).items()
+        ]
+        item.facts |= {"is_over": True, "timed_out": event["timedOut"], "answered": answers}
+    return item
+
 
 def _said(event: Event) -> dict[str, Any]:
     return {
@@ -158,3 +204,20 @@ def _cost(event: Event) -> dict[str, str]:
 def _seconds(turn: TurnTold, event: Event) -> int:
     at = parse_datetime(event["ts"])
     return round((at - turn.last_at).total_seconds()) if at and turn.last_at else 0
+
+
+_TELLS: dict[str, Callable[[Telling, TurnTold, Event], Item | None]] = {
+    "user_message": Telling._words,
+    "text": Telling._text,
+    "thinking": Telling._thinking,
+    "tool_use": Telling._tool,
+    "tool_result": Telling._result,
+    "permission_denied": Telling._denied,
+    "permission_request": Telling._ask,
+    "permission_resolved": lambda telling, turn, event: _resolved(turn, event),
+    "user_question": Telling._question,
+    "question_answered": lambda telling, turn, event: _answered(turn, event),
+    "warning": Telling._note,
+    "session_unavailable": Telling._note,
+    **dict.fromkeys(TERMINAL, Telling._end),
+}

@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
-from agents_app import model_access
+from agents_app import model_access, walls
 from agents_app.demo_model.story import CHIPS
 from parachute_site.pages.telling import Telling, TurnTold
 from parachute_site.policy import POLICY_OF_CHATS
@@ -79,11 +79,16 @@ def earlier(request: HttpRequest, session_id: UUID) -> HttpResponse:
 @login_required
 @require_safe
 def rail(request: HttpRequest) -> HttpResponse:
-    """The list of chats, as markup: those whose title or summary has these words."""
+    """The list of chats, or of those in the archive, as markup; with words, those that have them."""
     search = request.GET.get("search", "")[:LONGEST_SEARCH]
-    wanted = reading.Wanted(exact={}, search=storable(search), limit=LISTED)
-    sessions = reading.page(_caller(request), wanted).sessions
-    return render(request, "rail.html", {"sessions": sessions, "search": search})
+    archived = "true" if "archived" in request.GET else "false"
+    wanted = reading.Wanted(exact={}, search=storable(search), archived=archived, limit=LISTED)
+    page = reading.page(_caller(request), wanted)
+    return render(request, "rail.html", {**in_rail(page), "search": search})
+
+
+def in_rail(page: reading.Page) -> dict[str, Any]:
+    return {"sessions": page.sessions, "more": page.total - len(page.sessions)}
 
 
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
@@ -117,7 +122,7 @@ def _page(request: HttpRequest, session: Session | None = None) -> dict[str, Any
     writable = list(Workspace.objects.filter(caller.within("", MAY_WRITE)).distinct())
     workspace = session.workspace if session else next(iter(writable), None)
     return {
-        "sessions": reading.page(caller, reading.Wanted(exact={}, limit=LISTED)).sessions,
+        **in_rail(reading.page(caller, reading.Wanted(exact={}, limit=LISTED))),
         "is_demo": is_demo,
         "chips": CHIPS if is_demo else (),
         "models": settings.PARACHUTE_MODELS,
@@ -135,7 +140,7 @@ def _trust_levels(caller: Caller, workspace: Workspace, session: Session | None)
     else:
         first = max(order.index(TrustLevel(workspace.trust_floor)), 0 if caller.is_operator else 1)
         chosen = max(first, order.index(TrustLevel(workspace.default_trust)))
-    offered = order[first:]
+    offered = [at for at in order[first:] if at == order[chosen] or not walls.never_available(at)]
     return [{"value": str(at), "label": TRUST[at], "chosen": at == order[chosen]} for at in offered]
 
 

@@ -12,10 +12,11 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from parachute_site.pages.forms import VaultForm
 from parachute_site.pages.model import keep, shown
+from parachute_site.pages.posting import posted_from
 from sessions_app import vaults
 from sessions_app.access.caller import Caller
 from sessions_app.access.services import caller_of_user, choose_vault, first_vault
@@ -31,7 +32,7 @@ def show(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @login_required
-@require_POST
+@posted_from("welcome")
 def vault(request: HttpRequest) -> HttpResponse:
     form, caller = VaultForm(request.POST), _caller(request)
     try:
@@ -50,7 +51,7 @@ def vault(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters("key")
 @never_cache
 @login_required
-@require_POST
+@posted_from("welcome")
 def model(request: HttpRequest) -> HttpResponse:
     return keep(request, _caller(request), _page, after="welcome")
 

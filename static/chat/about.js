@@ -2,19 +2,18 @@
 
 import { call } from "./api.js";
 import { asking } from "./asking.js";
-import { words } from "./html.js";
+import { visible, words } from "./html.js";
 
 export class About {
   constructor({ session, complain }) {
     this.session = session;
     this.complain = complain;
     this.title = document.querySelector("#title bdi");
+    this.rawTitle = this.title.textContent;
     this.more = document.querySelector("#more");
     this.on("#rename", () => this.rename());
-    this.on("#archive", async () => {
-      await call("POST", `/api/chat/${this.session}/archive`, {});
-      location.assign("/");
-    });
+    this.archive = document.querySelector("#archive");
+    this.on("#archive", () => this.move());
     this.on("#delete", () => this.delete());
     document.addEventListener("click", ({ target }) => this.more.contains(target) || (this.more.open = false));
   }
@@ -33,13 +32,28 @@ export class About {
   }
 
   named(title) {
-    this.title.textContent = title;
-    document.title = `${title} · Parachute`;
+    this.title.textContent = visible(title);
+    this.rawTitle = title;
+    this.tell();
+  }
+
+  // How many people's answers are waited for stands in front.
+  tell(waiting = this.waiting ?? 0) {
+    this.waiting = waiting;
+    const title = this.session ? `${visible(this.rawTitle)} · Parachute` : "Parachute";
+    document.title = waiting ? `(${waiting}) ${title}` : title;
   }
 
   async rename() {
-    const title = await asking({ title: words.rename, yes: words.renameYes, value: this.title.textContent });
+    const title = await asking({ title: words.rename, yes: words.renameYes, value: this.rawTitle });
     if (title) await call("PATCH", `/api/chat/${this.session}`, { title });
+  }
+
+  // Into the archive, or out of it.
+  async move() {
+    const isIn = "archived" in this.archive.dataset;
+    await call("POST", `/api/chat/${this.session}/${isIn ? "unarchive" : "archive"}`, {});
+    if (!isIn) location.assign("/");
   }
 
   async delete() {
@@ -51,6 +65,10 @@ export class About {
 
   changed(fields) {
     if (fields.title) this.named(fields.title);
+    if ("archived" in fields) {
+      this.archive.toggleAttribute("data-archived", fields.archived);
+      this.archive.textContent = fields.archived ? this.archive.dataset.out : this.archive.dataset.in;
+    }
     for (const [name, field] of Object.entries({ model: "model", trust: "trustLevel" })) {
       const choice = document.querySelector(`#${name}`);
       if (choice && fields[field]) choice.value = choice.dataset.was = fields[field];

@@ -1,5 +1,7 @@
 // One way to the server. Whatever goes wrong becomes an Error with a sentence for a person.
 
+import { words } from "./html.js";
+
 export async function call(method, path, body, headers = {}) {
   const answer = await send(method, path, {
     headers: { "X-CSRFToken": token(), "Content-Type": "application/json", Prefer: "respond-async", ...headers },
@@ -23,7 +25,7 @@ export function toSignIn() {
 
 async function send(method, path, more) {
   const answer = await fetch(path, { method, ...more }).catch(() => {
-    throw new Error("The server cannot be reached. What you wrote is still here; try again.");
+    throw Object.assign(new Error(words.offline), { isAway: true });
   });
   return answer.status === 401 || new URL(answer.url).pathname === "/signin" ? toSignIn() : answer;
 }

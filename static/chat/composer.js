@@ -2,8 +2,8 @@
 
 import { call } from "./api.js";
 import { Draft } from "./drafts.js";
-import { Files } from "./files.js";
-import { element, icon } from "./html.js";
+import { base64, Files } from "./files.js";
+import { element, icon, words } from "./html.js";
 
 export class Composer {
   constructor({ session, complain, began, said, log }) {
@@ -20,7 +20,7 @@ export class Composer {
     this.stop = this.form.querySelector("#stop");
     this.queue = document.querySelector("#queue");
     this.draft = new Draft(this.field, session);
-    this.files = new Files(this.form.querySelector("#files"), { complain, changed: () => this.show() });
+    this.files = new Files(this.form.querySelector("#files"), { complain, changed: () => this.changed() });
     this.key = key();
     this.isSending = false;
     this.form.addEventListener("submit", (event) => {
@@ -29,16 +29,14 @@ export class Composer {
     });
     this.steer.addEventListener("click", () => this.sayNow());
     this.stop.addEventListener("click", () => this.abort());
-    this.field.addEventListener("input", () => {
-      this.key = key();
-      this.show();
-    });
+    this.field.addEventListener("input", () => this.changed());
     this.field.addEventListener("keydown", (event) => this.pressed(event));
     for (const name of ["model", "trust"]) {
       const choice = this.choice(name);
       choice.dataset.was = choice.value;
       choice.addEventListener("change", () => this.chose(name, choice));
     }
+    this.isReady = true;
     this.show();
   }
 
@@ -59,41 +57,55 @@ export class Composer {
     return !this.field.value.trim() && !this.files.chosen.length;
   }
 
+  // What is sent next is another message than the one that may have got lost.
+  changed() {
+    this.key = key();
+    this.show();
+  }
+
   async say() {
     if (this.isSending || this.isEmpty) return;
+    const sent = this.field.value;
     await this.sending(async () => {
       const attachments = await this.files.payload();
-      await this.post(this.field.value, this.key, attachments.length ? { attachments } : {});
-      this.clear();
+      await this.post(sent, this.key, attachments.length ? { attachments } : {});
+      this.files.clear();
+      this.wasSent(sent);
     });
   }
 
-  // A suggestion: said as if somebody had written it.
-  try(text) {
-    this.field.value = text;
-    this.key = key();
-    return this.say();
+  // With the running turn, while it still works. Files wait for a message of their own.
+  async sayNow() {
+    if (this.steer.hidden) return this.say();
+    const sent = this.field.value;
+    if (this.isSending || !sent.trim()) return;
+    await this.sending(async () => {
+      await call("POST", `/api/chat/${this.session}/inject`, { message: sent });
+      this.wasSent(sent);
+    });
   }
 
-  // What was said before, once more.
-  async again(text) {
-    await this.sending(() => this.post(text, key(), {}));
+  // A suggestion, or what was said before: what is being written is left alone.
+  async saying(find) {
+    if (!this.form || this.isSending) return;
+    await this.sending(async () => {
+      const { text, ...more } = await find();
+      await this.post(text, key(), more);
+    });
+  }
+
+  try(text) {
+    return this.saying(() => ({ text }));
+  }
+
+  again(turnId) {
+    return this.saying(() => said(this.session, turnId));
   }
 
   async post(message, key, more) {
     const order = { message, sessionId: this.session || null, ...(this.session ? {} : this.chosen()), ...more };
     const accepted = await call("POST", "/api/chat", order, { "Idempotency-Key": key });
     if (!this.session) this.begin(accepted.sessionId, message);
-  }
-
-  // With the running turn, while it still works. Files wait for a message of their own.
-  async sayNow() {
-    if (this.steer.hidden) return this.say();
-    if (this.isSending || !this.field.value.trim()) return;
-    await this.sending(async () => {
-      await call("POST", `/api/chat/${this.session}/inject`, { message: this.field.value });
-      this.clear();
-    });
   }
 
   async sending(act) {
@@ -108,7 +120,7 @@ export class Composer {
     } finally {
       this.isSending = false;
       this.show();
-      this.field.focus();
+      if (!matchMedia("(pointer: coarse)").matches) this.field.focus();
     }
   }
 
@@ -126,6 +138,7 @@ export class Composer {
 
   // In a chat that is there, a choice counts from the next message on.
   async chose(name, choice) {
+    this.changed();
     if (!this.session) return;
     const field = name === "model" ? "model" : "trustLevel";
     try {
@@ -144,15 +157,22 @@ export class Composer {
     });
   }
 
-  clear() {
-    this.field.value = "";
-    this.key = key();
+  // Whoever went on writing meanwhile finds that here.
+  wasSent(text) {
+    if (this.field.value.startsWith(text)) this.field.value = this.field.value.slice(text.length);
     this.draft.keep();
-    this.files.clear();
+    this.changed();
+  }
+
+  // Nothing can be said any more.
+  lock() {
+    this.form?.remove();
+    this.queue?.remove();
+    this.form = null;
   }
 
   show() {
-    if (!this.form) return;
+    if (!this.form || !this.isReady) return;
     const working = this.log.isWorking;
     this.send.disabled = this.isSending || this.isEmpty;
     this.send.querySelector(".word").textContent = working ? this.send.dataset.queue : this.send.dataset.send;
@@ -171,6 +191,21 @@ export class Composer {
     item.append(`${this.queue.dataset.next} `, element("bdi", "", `“${brief}”`), remove);
     return item;
   }
+}
+
+// A message of this chat as it was said, with its files.
+async function said(session, turnId) {
+  const { messages } = await call("GET", `/api/chat/${session}`);
+  const [first] = messages.filter((message) => message.turnId === turnId && message.role === "user");
+  const text = (first?.content ?? []).map((block) => block.text ?? "").join("\n");
+  const attachments = await Promise.all((first?.attachments ?? []).map(fetched));
+  return attachments.length ? { text, attachments } : { text };
+}
+
+async function fetched({ fileName, mimeType, url }) {
+  const answer = await fetch(url);
+  if (!answer.ok) throw new Error(`${fileName}: ${words.fileGone}`);
+  return { fileName, mimeType, base64Data: await base64(await answer.blob()) };
 }
 
 function key() {

@@ -6,6 +6,9 @@ export class Draft {
     this.session = session;
     if (!field.value) field.value = read(this.key);
     field.addEventListener("input", () => this.keep());
+    addEventListener("storage", ({ key, oldValue, newValue }) => {
+      if (key === this.key && field.value === oldValue) field.value = newValue ?? ""; // sent, or gone on with, in another tab
+    });
   }
 
   get key() {

@@ -3,6 +3,7 @@
 import { element, icon, words } from "./html.js";
 
 const LARGEST = 20 * 1024 * 1024;
+const LARGEST_TOGETHER = 22 * 1024 * 1024; // a message of 30 MB holds as much
 const MOST = 10;
 
 export class Files {
@@ -22,12 +23,12 @@ export class Files {
       event.preventDefault();
       this.add(event.clipboardData.files);
     });
-    this.takeDrops(document.querySelector("main"));
+    this.takeDrops(document.body, document.querySelector("main"));
   }
 
-  takeDrops(place) {
+  takeDrops(place, shown) {
     const has = ({ dataTransfer }) => dataTransfer.types.includes("Files");
-    const mark = (on) => place.classList.toggle("drops", on);
+    const mark = (on) => shown.classList.toggle("drops", on);
     place.addEventListener("dragover", (event) => {
       if (!has(event)) return;
       event.preventDefault();
@@ -42,10 +43,16 @@ export class Files {
     });
   }
 
+  get size() {
+    return this.chosen.reduce((all, file) => all + file.size, 0);
+  }
+
   add(files) {
     this.complain(null);
     for (const file of files) {
       if (file.size > LARGEST) this.complain(new Error(`${file.name} ${words.tooLarge}`));
+      else if (file.size === 0) this.complain(new Error(`${file.name} ${words.isEmpty}`));
+      else if (this.size + file.size > LARGEST_TOGETHER) this.complain(new Error(`${file.name}: ${words.tooMuch}`));
       else if (this.chosen.length >= MOST) this.complain(new Error(words.tooMany));
       else this.chosen.push(file);
     }
@@ -88,7 +95,7 @@ export class Files {
   }
 }
 
-function base64(file) {
+export function base64(file) {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.onload = () => resolve(reader.result.slice(reader.result.indexOf(",") + 1));

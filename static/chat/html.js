@@ -26,3 +26,8 @@ export function icon(name) {
 
 // The words of the page, which the server has put into its language.
 export const words = document.querySelector("#words").dataset;
+
+// As the server does it: what turns the order of text around is shown by name.
+export function visible(text) {
+  return text.replace(/[\u202a-\u202e\u2066-\u2069]/g, (found) => `\ufffdU+${found.codePointAt(0).toString(16).toUpperCase()}`);
+}

@@ -111,7 +111,22 @@ export class Log {
 
   end(turnId) {
     this.open.delete(turnId);
+    delete this.section(turnId).dataset.queued;
     this.section(turnId).dataset.over = "";
+  }
+
+  // Nothing more will come.
+  endAll() {
+    for (const turnId of [...this.open.keys()]) {
+      this.live(turnId)?.removeAttribute("aria-busy");
+      this.end(turnId);
+    }
+  }
+
+  // Those that wait behind another stand back until it is their turn.
+  mark() {
+    const queued = new Set(this.queued.map(([turnId]) => turnId));
+    for (const turnId of this.open.keys()) this.section(turnId).toggleAttribute("data-queued", queued.has(turnId));
   }
 
   isOver(turnId) {

@@ -1,6 +1,7 @@
 // The page of one chat: puts its parts together.
 
 import { About } from "./about.js";
+import { Asks } from "./asks.js";
 import { Composer } from "./composer.js";
 import { copying } from "./copying.js";
 import { forgetAll } from "./drafts.js";
@@ -25,11 +26,29 @@ const scroll = new Scroll(document.querySelector("#talk"), column, document.quer
 const rail = new Rail(complain);
 const about = new About({ session, complain });
 const composer = new Composer({ session, complain, began, log, said: () => scroll.toEnd() });
-const stream = new Stream({ heard, changed: show, gone: () => complain(new Error(words.gone)) });
+const asks = new Asks(column, { complain, changed: (count) => about.tell(count) });
+const stream = new Stream({ heard, changed: moved, gone });
 
 function complain(error) {
   trouble.hidden = !error;
   trouble.textContent = error ? error.message : "";
+  trouble.toggleAttribute("data-away", Boolean(error?.isAway));
+}
+
+// Once the server is back, nobody needs to read that it was away.
+function moved() {
+  if (!stream.isAway && "away" in trouble.dataset) complain(null);
+  show();
+}
+
+// The chat was deleted, or this person is no member any more.
+function gone() {
+  stream.follow("", () => 0);
+  log.endAll();
+  composer.lock();
+  about.more.hidden = true;
+  complain(new Error(words.gone));
+  show();
 }
 
 function heard(said) {
@@ -37,6 +56,7 @@ function heard(said) {
   else if (said.type === "grown") log.grow(said);
   else if (said.type === "thinking") log.think(said);
   else if (said.type === "list") rail.take(said.html);
+  else if (said.type === "refused" && said.sessionId === session) gone();
   else if (said.type === "refused") complain(said.error);
   show();
 }
@@ -53,6 +73,7 @@ function show() {
     state.querySelector(".word").textContent = state.dataset[word];
   }
   main.classList.toggle("away", stream.isAway);
+  log.mark();
   composer.show();
 }
 
@@ -67,7 +88,7 @@ function began(id, text) {
 
 copying(column);
 remedies(column, composer);
-keys({ rail, composer });
+keys({ rail, composer, about });
 document.querySelector(".me").addEventListener("submit", forgetAll);
 column.addEventListener("click", ({ target }) => {
   const chip = target.closest("[data-says]");

@@ -17,6 +17,9 @@ export class Rail {
       clearTimeout(this.soon);
       this.soon = setTimeout(() => this.search(), PAUSE);
     });
+    this.archive = document.querySelector("#archived");
+    this.isArchive = false;
+    this.archive.addEventListener("click", () => this.turn());
     this.menu.addEventListener("click", () => this.open(!this.isOpen));
     document.querySelector("main").addEventListener("click", ({ target }) => this.menu.contains(target) || this.open(false));
     this.arrange();
@@ -26,8 +29,14 @@ export class Rail {
     return document.body.classList.contains("open");
   }
 
+  // On a narrow screen it lies over the page, which is out of reach then.
+  get isDrawer() {
+    return getComputedStyle(this.menu).display !== "none";
+  }
+
   open(wanted) {
     document.body.classList.toggle("open", wanted);
+    for (const part of document.querySelectorAll("main > :not(header), header > :not(#menu)")) part.inert = wanted && this.isDrawer;
     this.menu.setAttribute("aria-expanded", String(wanted));
     if (wanted) this.list.querySelector("a")?.focus();
   }
@@ -40,15 +49,32 @@ export class Rail {
   // What the stream says of the list; while somebody searches, it waits.
   take(html) {
     this.newest = html;
-    if (!this.find.value.trim()) this.draw(html);
+    if (!this.find.value.trim() && !this.isArchive) this.draw(html);
+  }
+
+  first() {
+    return this.list.querySelector("a");
+  }
+
+  clear() {
+    this.find.value = "";
+    this.search();
+  }
+
+  // The archive, or back from it.
+  turn() {
+    this.isArchive = !this.isArchive;
+    this.archive.setAttribute("aria-pressed", String(this.isArchive));
+    this.search();
   }
 
   async search() {
     const wanted = this.find.value.trim();
-    if (!wanted && this.newest) return this.draw(this.newest);
+    const archive = this.isArchive;
+    if (!wanted && !archive && this.newest) return this.draw(this.newest);
     try {
-      const html = await markup(`/rail?search=${encodeURIComponent(wanted)}`);
-      if (wanted === this.find.value.trim()) this.draw(html);
+      const html = await markup(`/rail?search=${encodeURIComponent(wanted)}${archive ? "&archived" : ""}`);
+      if (wanted === this.find.value.trim() && archive === this.isArchive) this.draw(html);
     } catch (error) {
       this.complain(error);
     }

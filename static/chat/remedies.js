@@ -2,7 +2,7 @@
 
 export function remedies(place, composer) {
   const acts = {
-    retry: (button) => composer.again(button.closest(".turn").querySelector(".said .words")?.textContent ?? ""),
+    retry: (button) => composer.again(button.closest(".turn").dataset.turn),
     new_chat: () => location.assign("/"),
     settings: () => location.assign("/settings"),
   };

@@ -1,11 +1,12 @@
 """What stands around a conversation: its files, its title, the list, the choices, how light the page is."""
 
+import threading
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
-from agents_app.demo_model.wire import say
+from agents_app.demo_model.wire import Failure, say
 from tests.browser.house import House, Tab, ready
 from tests.pages.test_chat_page import SMALL
 
@@ -84,16 +85,23 @@ def test_a_chat_is_renamed_for_every_tab(tab: Tab, other_tab: Tab) -> None:
 def test_a_chat_is_archived_and_another_is_deleted(house: House, tab: Tab, other_tab: Tab) -> None:
     tab.open().ask("to be archived")
     tab.page.locator("#more > summary").click()
-    tab.page.get_by_role("button", name="Archive").click()
+    tab.page.get_by_role("button", name="Archive", exact=True).click()
     expect(tab.page.get_by_text("What would you like to do?")).to_be_visible()
     expect(tab.page.locator("#chats")).not_to_contain_text("to be archived")
+    tab.page.get_by_role("button", name="Archived chats").click()
+    tab.page.locator("#chats a", has_text="to be archived").click()
+    tab.page.locator("#more > summary").click()
+    tab.page.get_by_role("button", name="Take out of the archive").click()
+    expect(tab.page.locator("#chats")).to_contain_text("to be archived")
+    tab.open()
     tab.ask("to be deleted")
     other_tab.open(f"/chat/{tab.session}")
     tab.page.locator("#more > summary").click()
     tab.page.get_by_role("button", name="Delete…").click()
     tab.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(tab.page.get_by_text("What would you like to do?")).to_be_visible()
-    expect(other_tab.page.get_by_role("alert")).to_be_visible()
+    expect(other_tab.page.get_by_role("alert")).to_contain_text("not there any more")
+    expect(other_tab.message).to_have_count(0)
     assert "to be deleted" not in str(house.program.http.get("/api/chat?archived=any").json())
 
 
@@ -112,13 +120,65 @@ def test_model_and_trust_are_chosen_in_place(house: House, tab: Tab) -> None:
     tab.open().page.get_by_label("Model").select_option("opus")
     tab.ask("with another model")
     assert house.program.session(tab.session)["model"] == "opus"
-    tab.page.get_by_label("Model").select_option("haiku")
-    tab.page.get_by_label("What the agent may reach").select_option("Read-only box")
-    expect(tab.page.get_by_role("alert")).to_be_visible()  # there is no container here: it says so, and stays
-    expect(tab.page.get_by_label("What the agent may reach")).to_have_value("vault")
+    with tab.page.expect_response("**/api/chat/*"):
+        tab.page.get_by_label("Model").select_option("haiku")
     tab.page.reload()
     expect(tab.page.get_by_label("Model")).to_have_value("haiku")
-    tab.complaints.clear()  # a browser says on its console that it was 503
+    tab.open().page.get_by_label("What the agent may reach").select_option("Whole computer")
+    tab.ask("with the whole computer")
+    assert house.program.session(tab.session)["trustLevel"] == "full"
+
+
+def test_what_is_written_while_a_message_is_sent_stays(house: House, tab: Tab) -> None:
+    ready(tab.open().page)
+
+    def write_on(route: Route) -> None:
+        tab.message.press_sequentially(" and more")
+        route.continue_()
+
+    tab.page.route("**/api/chat", write_on)
+    tab.message.fill("first")
+    tab.message.press("Enter")
+    expect(tab.message).to_have_value(" and more")
+    tab.page.reload()
+    expect(tab.message).to_have_value(" and more")
+
+
+def test_a_message_whose_answer_was_lost_is_said_once(house: House, tab: Tab) -> None:
+    ready(tab.open().page)
+    lost = [True]
+
+    def lose(route: Route) -> None:
+        route.fetch()
+        route.abort() if lost.pop() else route.continue_()
+
+    tab.page.route("**/api/chat", lose, times=1)
+    tab.message.fill("said once")
+    tab.message.press("Enter")
+    expect(tab.page.get_by_role("alert")).to_contain_text("cannot be reached")
+    tab.message.press("Enter")
+    tab.page.wait_for_url("**/chat/*")
+    listed = house.program.http.get("/api/chat?search=said once").json()
+    assert listed["total"] == 1
+    tab.complaints.clear()  # a browser says on its console that the request failed
+
+
+def test_a_failed_message_is_sent_again_with_its_files(house: House, tab: Tab, tmp_path: Path) -> None:
+    is_mended = threading.Event()
+    refused = Failure(400, "invalid_request_error", "It was scripted to fail.")
+    house.model.script("with a file", [lambda asked: say("Fine.") if is_mended.is_set() else refused])
+    (tmp_path / "note.txt").write_text("words of a note")
+    tab.open().page.locator("#picker").set_input_files(tmp_path / "note.txt")
+    tab.say("with a file")
+    again = tab.log.get_by_role("button", name="Send again")
+    expect(again).to_be_visible()
+    is_mended.set()
+    tab.message.fill("meanwhile")
+    again.click()
+    expect(tab.log).to_contain_text("Fine.")
+    expect(tab.log.locator(".said .file bdi")).to_have_text(["note.txt", "note.txt"])
+    assert "words of a note" in str(house.model.asked("with a file")[-1].text)
+    expect(tab.message).to_have_value("meanwhile")
 
 
 def test_a_session_of_200_messages_is_painted_at_once_and_light(house: House, tab: Tab) -> None:

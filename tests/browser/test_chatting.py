@@ -84,7 +84,7 @@ def test_what_is_queued_waits_in_sight_and_can_be_taken_back(house: House, tab: 
     expect(waits).to_have_count(0)
     tab.rests()
     expect(tab.page.locator(".said")).to_have_text(["begin", "second", "never mind"])
-    expect(tab.log).to_contain_text("Stopped.")
+    expect(tab.log).to_contain_text("Not sent")
 
 
 def test_what_is_said_now_goes_into_the_running_turn(house: House, tab: Tab) -> None:

@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries as AtMost
 
+from agents_app import walls
 from agents_app.turns.opening import Opening, open_turn
 from parachute_site.pages.views import TOLD_AT_ONCE
 from sessions_app.access.caller import Caller
@@ -33,7 +34,8 @@ def test_what_was_said_and_done_is_in_the_page(as_ada_in: Client, as_ada: Caller
 
 def test_how_a_turn_ended_is_still_there_after_a_reload(as_ada_in: Client, as_ada: Caller) -> None:
     stopped = open_turn(as_ada, Opening("one"))
-    ended(stopped, TurnStatus.ABORTED, [(EventType.ABORTED, {"partialResponse": "", "abortedBy": "ada"})])
+    end = (EventType.ABORTED, {"partialResponse": "", "abortedBy": "ada"})
+    ended(stopped, TurnStatus.ABORTED, [(EventType.TEXT, {"block": 0, "content": "Half"}), end])
     failed = open_turn(as_ada, Opening("two", session_id=stopped.session_id))
     error = {"code": "overloaded", "title": "Too busy", "message": "Wait.", "retryDelayMs": None}
     action = {"key": "r", "label": "Send again", "action": "retry"}
@@ -134,8 +136,16 @@ def test_nobody_is_offered_more_trust_than_they_may_give(enter: Enter, ada: User
 def test_a_chat_that_is_there_offers_less_trust_and_never_more(as_ada_in: Client, as_ada: Caller) -> None:
     page = as_ada_in.get(a_talk(as_ada, 1)).content.decode()
     assert '<option value="vault" selected>This folder</option>' in page
-    assert "Read-only box" in page
     assert "Whole computer" not in page
+
+
+def test_what_never_works_here_is_not_offered(as_ada_in: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        walls, "never_available", lambda level: "Install it." if level == "sandboxed" else None
+    )
+    assert "Read-only box" not in as_ada_in.get("/").content.decode()
+    monkeypatch.setattr(walls, "never_available", lambda level: None)
+    assert "Read-only box" in as_ada_in.get("/").content.decode()
 
 
 def test_a_chat_puts_markup_in_at_one_place_only(as_ada_in: Client) -> None:

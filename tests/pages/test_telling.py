@@ -180,6 +180,8 @@ def test_an_error_offers_its_remedy(teller: Teller) -> None:
 
 
 def test_what_ended_otherwise_says_so(teller: Teller) -> None:
+    assert "Not sent" in teller.shown("aborted", partialResponse="", abortedBy="ada")
+    teller.uses("Bash", command="sleep 9")
     assert "Stopped." in teller.shown("aborted", partialResponse="", abortedBy="ada")
     assert "Incident 7" in teller.shown("error", error="Incident 7")
     assert "Careful" in teller.shown("warning", code="x", title="Careful", message="Hot", details=[])
