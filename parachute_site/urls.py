@@ -12,6 +12,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", views.chats, name="chats"),
     path("chat/<uuid:session_id>", views.chat, name="chat"),
     path("chat/<uuid:session_id>/earlier", views.earlier, name="earlier"),
+    path("inbox", views.inbox, name="inbox"),
     path("rail", views.rail, name="rail"),
     path("signin", signing_in.sign_in, name="signin"),
     path("signin/<str:token>", signing_in.sign_in_by_link, name="signin-link"),

@@ -87,6 +87,15 @@ def rail(request: HttpRequest) -> HttpResponse:
     return render(request, "rail.html", {**in_rail(page), "search": search})
 
 
+@never_cache
+@login_required
+@ensure_csrf_cookie
+@require_safe
+def inbox(request: HttpRequest) -> HttpResponse:
+    """What waits for a person comes over the socket, and goes with its answer."""
+    return _rendered(request, {**_page(request), "is_inbox": True}, "inbox.html")
+
+
 def in_rail(page: reading.Page) -> dict[str, Any]:
     return {"sessions": page.sessions, "more": page.total - len(page.sessions)}
 
@@ -95,8 +104,8 @@ def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
     return render(request, "403_csrf.html", status=403)
 
 
-def _rendered(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    response = render(request, "chat.html", context)
+def _rendered(request: HttpRequest, context: dict[str, Any], page: str = "chat.html") -> HttpResponse:
+    response = render(request, page, context)
     response.headers["Content-Security-Policy"] = POLICY_OF_CHATS
     return response
 

@@ -1,14 +1,13 @@
-// Where a person is needed: answers, the time that is left, and a count in the title.
+// Where a person is needed: the answers, and the time that is left.
 
 import { call } from "./api.js";
 
 const BEAT = 20_000; // ms: while somebody looks at a card, its clock stands
 
 export class Asks {
-  constructor(place, { complain, changed = () => {} }) {
+  constructor(place, { complain }) {
     this.place = place;
     this.complain = complain;
-    this.changed = changed;
     place.addEventListener("click", ({ target }) => this.clicked(target.closest("button[data-answer]")));
     place.addEventListener("change", ({ target }) => target.matches("select[data-answer]") && this.more(target));
     place.addEventListener("submit", (event) => this.answer(event));
@@ -28,7 +27,6 @@ export class Asks {
     if (count === this.count) return;
     if (count > (this.count ?? 0)) this.beat();
     this.count = count;
-    this.changed(count);
     this.tick();
   }
 
@@ -81,18 +79,19 @@ export class Asks {
     if (!form) return;
     event.preventDefault();
     const answers = Object.fromEntries([...form.querySelectorAll("fieldset")].map((set) => [set.dataset.question, chosen(set)]));
-    this.send(form.closest(".ask"), "answer", { answers });
+    const card = form.closest(".ask");
+    this.send(card, `/api/chat/${card.dataset.session}/answer`, { requestId: card.dataset.request, answers });
   }
 
   decide(card, answer, how) {
-    this.send(card, answer, how);
+    this.send(card, `/api/permissions/${card.dataset.request}/${answer}`, how);
   }
 
-  async send(card, act, body) {
+  async send(card, path, body) {
     const controls = card.querySelectorAll("button, select, input");
     controls.forEach((each) => (each.disabled = true));
     try {
-      await call("POST", `/api/permissions/${card.dataset.request}/${act}`, body);
+      await call("POST", path, body);
       this.complain(null);
     } catch (error) {
       controls.forEach((each) => (each.disabled = false));

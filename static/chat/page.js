@@ -9,7 +9,7 @@ import { Earlier } from "./earlier.js";
 import { words } from "./html.js";
 import { keys } from "./keys.js";
 import { Log } from "./log.js";
-import { Rail } from "./rail.js";
+import { badge, Rail } from "./rail.js";
 import { remedies } from "./remedies.js";
 import { Scroll } from "./scroll.js";
 import { Stream } from "./stream.js";
@@ -26,7 +26,7 @@ const scroll = new Scroll(document.querySelector("#talk"), column, document.quer
 const rail = new Rail(complain);
 const about = new About({ session, complain });
 const composer = new Composer({ session, complain, began, log, said: () => scroll.toEnd() });
-const asks = new Asks(column, { complain, changed: (count) => about.tell(count) });
+new Asks(column, { complain });
 const stream = new Stream({ heard, changed: moved, gone });
 
 function complain(error) {
@@ -56,9 +56,15 @@ function heard(said) {
   else if (said.type === "grown") log.grow(said);
   else if (said.type === "thinking") log.think(said);
   else if (said.type === "list") rail.take(said.html);
+  else if (said.type === "inbox") waiting(said.count);
   else if (said.type === "refused" && said.sessionId === session) gone();
   else if (said.type === "refused") complain(said.error);
   show();
+}
+
+function waiting(count) {
+  badge(count);
+  about.tell(count);
 }
 
 function take(row) {

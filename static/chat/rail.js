@@ -121,6 +121,13 @@ export class Rail {
   }
 }
 
+// How many wait for a person, at the way to them.
+export function badge(count) {
+  const shown = document.querySelector("#inbox .n");
+  shown.hidden = count === 0;
+  shown.textContent = String(count);
+}
+
 function heading(name) {
   const item = element("li");
   item.append(element("h2", "", name));

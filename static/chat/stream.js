@@ -33,6 +33,7 @@ export class Stream {
       this.pause = 500;
       this.be(false);
       this.say({ type: "follow", list: true });
+      this.say({ type: "follow", inbox: true });
       this.ask();
       this.listen();
     };
