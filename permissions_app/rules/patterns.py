@@ -17,7 +17,7 @@ from permissions_app.rules.request import Request
 from permissions_app.rules.setting import Trust
 from permissions_app.rules.shell import Command, Outcome
 from permissions_app.rules.shell.interpreters import is_interpreter
-from permissions_app.rules.shell.programs import SHELLS
+from permissions_app.rules.shell.runners import SHELLS
 from permissions_app.rules.shell.wrappers import WRAPPERS
 from permissions_app.rules.tools import Kind, text_argument
 
@@ -30,73 +30,35 @@ _HARMLESS = frozenset({"cd", "true", "false", ":", "echo", "printf", "pwd", "tes
 # One word of them says nothing about what will happen.
 WITH_SUBCOMMANDS = frozenset(
     {
-        "git",
-        "npm",
-        "yarn",
-        "pnpm",
-        "pip",
-        "pip3",
-        "uv",
-        "poetry",
-        "cargo",
-        "go",
-        "docker",
-        "podman",
-        "kubectl",
-        "gh",
-    }
-    | {
-        "brew",
-        "apt",
-        "apt-get",
-        "systemctl",
-        "terraform",
-        "helm",
-        "dotnet",
-        "mvn",
-        "gradle",
-        "bundle",
-        "composer",
+        *("git", "gh", "npm", "yarn", "pnpm", "pip", "pip3", "uv", "poetry", "cargo", "go", "bundle"),
+        *("docker", "podman", "kubectl", "helm", "terraform", "systemctl", "brew", "apt", "apt-get"),
+        *("dotnet", "mvn", "gradle", "composer"),
     }
 )
 # They run what others wrote, or what their words say.
-_RUNS_ANYTHING = (
-    SHELLS
-    | frozenset(WRAPPERS)
-    | frozenset(
-        {
-            "xargs",
-            "make",
-            "gmake",
-            "just",
-            "task",
-            "rake",
-            "npx",
-            "bunx",
-            "pipx",
-            "uvx",
-            "eval",
-            "source",
-            ".",
-            "trap",
-        }
-        | {"watch", "script", "find", "gfind", "entr", "alias", "ninja", "cmake", "tox", "nox", "pre-commit"}
-    )
-)
-_RUNNERS = frozenset(
-    {("npm", "run"), ("npm", "run-script"), ("npm", "exec"), ("npm", "x"), ("yarn", "run"), ("pnpm", "run")}
-    | {("pnpm", "exec"), ("yarn", "exec"), ("pnpm", "dlx"), ("yarn", "dlx"), ("uv", "run"), ("poetry", "run")}
-    | {
-        ("bundle", "exec"),
-        ("go", "run"),
-        ("go", "generate"),
-        ("cargo", "run"),
-        ("docker", "run"),
-        ("docker", "exec"),
+_RUNS_ANYTHING = frozenset(
+    {
+        *("xargs", "find", "gfind", "eval", "source", ".", "trap", "alias", "watch", "script", "entr", "ssh"),
+        *("make", "gmake", "just", "task", "rake", "ninja", "cmake", "tox", "nox", "pre-commit"),
+        *("npx", "bunx", "pipx", "uvx"),
     }
-    | {("podman", "run"), ("podman", "exec"), ("kubectl", "exec"), ("git", "config"), ("git", "submodule")}
-    | {("git", "filter-branch"), ("git", "bisect"), ("gh", "alias"), ("gh", "extension"), ("pip", "config")}
-)
+).union(SHELLS, WRAPPERS)
+_RUNNERS = {
+    "npm": {"run", "run-script", "exec", "x", "explore"},
+    "yarn": {"run", "exec", "dlx", "node"},
+    "pnpm": {"run", "exec", "dlx", "node"},
+    "uv": {"run", "tool"},
+    "poetry": {"run", "shell"},
+    "bundle": {"exec"},
+    "go": {"run", "generate", "tool"},
+    "cargo": {"run"},
+    "docker": {"run", "exec", "compose"},
+    "podman": {"run", "exec"},
+    "kubectl": {"run", "exec"},
+    "git": {"config", "submodule", "filter-branch", "bisect", "difftool", "mergetool"},
+    "gh": {"alias", "extension", "api"},
+    "pip": {"config"},
+}
 _BASH = re.compile(r"(?:Bash\((?P<inner>.*)\)|(?P<plain>.*))", re.DOTALL)
 _HOST = re.compile(r"https?://(?P<host>(\*\.)?[^/*\s]+)/\*{0,2}")
 
@@ -152,9 +114,11 @@ def is_too_free(words: tuple[str, ...]) -> bool:
     if not words or words == (ANY_COMMAND,) or not re.fullmatch(r"[\w./+-]+", words[0]):
         return True
     name = words[0].rsplit("/", 1)[-1]
-    if name in _RUNS_ANYTHING or is_interpreter(name) or words[:2] in _RUNNERS:
+    if name in _RUNS_ANYTHING or is_interpreter(name):
         return True
-    return name in WITH_SUBCOMMANDS and (len(words) < 2 or words[1].startswith("-"))
+    if name not in WITH_SUBCOMMANDS:
+        return False
+    return len(words) < 2 or words[1].startswith("-") or words[1] in _RUNNERS.get(name, ())
 
 
 def uncovered(request: Request) -> list[Command]:
@@ -200,7 +164,7 @@ def _may_write(place: Place, request: Request) -> bool:
 
 def _begins(command: Command, prefix: tuple[str, ...]) -> bool:
     if prefix == (ANY_COMMAND,):
-        return not is_too_free(command.words) or command.words[0] in WITH_SUBCOMMANDS
+        return True
     return (
         not is_too_free(prefix) and command.words[: len(prefix)] == prefix and not is_too_free(command.words)
     )

@@ -1,23 +1,29 @@
-"""Programs that run code which is no Bash: with the code on their line, or in their input, nobody can read it."""
+"""Programs that run code which is no Bash. On their line or in their input, nobody can read it."""
 
 import re
+from itertools import pairwise
 
 _INLINE = {
     r"python[\d.]*|pypy[\d.]*|jython|ipython[\d.]*": r"-[a-zA-Z]*c.*|-",
-    r"node|nodejs|bun|deno|tsx|ts-node|qjs": r"-[a-z]*[ep].*|--eval.*|--print.*|eval|-|-r.*|--require.*|--import.*",
+    r"node|nodejs|bun|deno|tsx|ts-node|qjs": (
+        r"-[a-z]*[ep].*|--eval.*|--print.*|eval|-|-r.*|--require.*|--import.*"
+    ),
     r"perl[\d.]*": r"-[a-zA-Z0-9]*[eE].*|-",
     r"ruby[\d.]*|irb|jruby": r"-[a-zA-Z]*e.*|-",
     r"php[\d.]*": r"-[rRBE].*|-",
     r"lua[\d.]*|luajit|julia|elixir|ghc|R|Rscript|osascript|groovy|scala|erl|swift|guile|racket": (
         r"-e.*|-eval|-E.*|--eval.*|-"
     ),
-    r"tclsh[\d.]*|expect|wish|pwsh|powershell|fish|csh|tcsh|xonsh|nu|elvish": r"-[a-zA-Z]*c.*|-Command|-Enc.*|-",
+    r"tclsh[\d.]*|expect|wish|pwsh|powershell|fish|csh|tcsh|xonsh|nu|elvish": (
+        r"-[a-zA-Z]*c.*|-Command|-Enc.*|-"
+    ),
     r"emacs|emacsclient": r"--eval.*|-eval|--execute|-f|-l|--load",
     r"vi|vim|nvim|ex|view|vimdiff|gvim|rvim": r"-c.*|--cmd|\+.*|-S.*|-s",
     r"gdb|lldb": r"-ex.*|-x|-o|--eval-command.*",
     r"(g|m|n)?awk": "",
-    r"ed|red|bc|dc|m4|parallel|at|batch|sqlite3|psql|mysql|nc|ncat|socat|telnet|tmux|screen|systemd-run|crontab": "",
-    r"ssh|scp|sftp|rsync": r"-o.*(Command|Include).*|-e.*|--rsh.*|-F.*|--rsync-path.*",
+    r"sqlite3|psql|mysql": r".*(\.shell|\.system|\\!).*",
+    r"nc|ncat|netcat": r"-[a-z]*[ec].*|--(sh-)?exec.*",
+    r"ssh|scp|sftp|rsync": r"-[oe]|-[oe].*(Command|Include).*|--rsh.*|-F.*|--rsync-path.*",
 }
 _READS_INPUT = re.compile(
     r"python[\d.]*|pypy[\d.]*|node|nodejs|bun|deno|perl[\d.]*|ruby[\d.]*|php[\d.]*|lua[\d.]*|R|Rscript|tclsh[\d.]*|"
@@ -29,7 +35,10 @@ _VALUED = {"-m": True, "-W": False, "-X": False, "-I": False, "-C": False, "-i":
 
 # Options of other programs that name a command to run.
 _STARTS_COMMAND = {
-    "tar": r"--checkpoint-action.*|--to-command.*|-I.*|--use-compress-program.*|--rsh-command.*|-F.*|--info-script.*",
+    "tar": (
+        r"--checkpoint-action.*|--to-command.*|-I.*|--use-compress-program.*|--rsh-command.*|-F.*|"
+        r"--info-script.*"
+    ),
     "split": r"--filter.*",
     "sort": r"--compress-program.*",
     "zip": r"-TT.*|--unzip-command.*",
@@ -51,6 +60,12 @@ _STARTS_COMMAND = {
     "npx": r"-c|--call.*",
     "uv": r"-c",
 }
+_ALWAYS = frozenset(
+    {
+        *("parallel", "at", "batch", "systemd-run", "crontab", "tmux", "screen", "socat", "ed"),
+        *("red", "ex", "m4"),
+    }
+)
 _STARTS = {name: re.compile(options, re.DOTALL) for name, options in _STARTS_COMMAND.items()}
 _AWK_RUNS = re.compile(r"system\s*\(|\|\s*(getline|&|\"|\w)|\"\s*\||@load|\\x|\|&|print.*\|")
 _SED_RUNS = re.compile(r"(^|[;\n{}]|\d|/|\$)\s*[eE](\s|$|;)|s(.).*\3.*\3[gpiIm0-9]*e", re.DOTALL)
@@ -68,6 +83,8 @@ def is_interpreter(name: str) -> bool:
 
 def hides(name: str, arguments: list[str], *, has_input: bool) -> bool:
     """Does it run code that stands in its words or comes in from elsewhere?"""
+    if name in _ALWAYS:
+        return True
     if name in _STARTS and any(_STARTS[name].fullmatch(word) for word in arguments):
         return name != "git" or not _is_harmless_git(arguments)
     if name == "git":
@@ -100,40 +117,29 @@ def _before_script(arguments: list[str], options: re.Pattern[str]) -> bool:
     return False
 
 
+_GIT_STARTS = frozenset(
+    {
+        *("rebase", "bisect", "submodule", "grep", "difftool", "fetch", "pull", "push", "clone"),
+        *("ls-remote",),
+    }
+)
+
+
 def _is_harmless_git(arguments: list[str]) -> bool:
     """`git rebase -x` starts a command; `git clean -x` and `git diff -O` start none."""
-    return not any(
-        word
-        in {
-            "rebase",
-            "bisect",
-            "submodule",
-            "grep",
-            "difftool",
-            "fetch",
-            "pull",
-            "push",
-            "clone",
-            "ls-remote",
-        }
-        for word in arguments
-    ) and not any(word.startswith("--exec-path=") for word in arguments)
+    return _GIT_STARTS.isdisjoint(arguments) and not any(w.startswith("--exec-path=") for w in arguments)
 
 
 def _git_hides(arguments: list[str]) -> bool:
-    for position, word in enumerate(arguments):
-        value = (
-            arguments[position + 1] if word in {"-c", "--config"} and position + 1 < len(arguments) else ""
-        )
-        value = word[2:] if word.startswith("-c") and len(word) > 2 else value
-        if _GIT_RUNS.fullmatch(value) or word.startswith("--config-env"):
+    for word, after in pairwise([*arguments, ""]):
+        value = after if word in {"-c", "--config"} else word.removeprefix("-c")
+        if word.startswith("--config-env") or (word.startswith("-c") and _GIT_RUNS.fullmatch(value)):
             return True
     command = next((word for word in arguments if not word.startswith("-")), "")
-    if command in {"filter-branch", "difftool", "mergetool", "credential"} or arguments[:2] == [
-        "bisect",
-        "run",
-    ]:
+    if command == "config":
+        return len(arguments) > 2 and any(_GIT_RUNS.fullmatch(word) for word in arguments)
+    if command in {"filter-branch", "difftool", "mergetool", "credential"}:
         return True
-    if command == "submodule" and "foreach" in arguments:
-        return True
-    return command == "config" and any(_GIT_RUNS.fullmatch(word) for word in arguments) and len(arguments) > 2
+    return (command, *arguments[1:2]) == ("bisect", "run") or (
+        command == "submodule" and "foreach" in arguments
+    )

@@ -1,9 +1,8 @@
-"""Every command in a line, wherever it stands: lists, pipes, loops, functions, substitutions, here-documents."""
+"""Every command in a line, wherever it stands: in lists, pipes, loops, functions, substitutions."""
 
 import os
 import re
-from collections.abc import Iterable, Iterator
-from itertools import product
+from collections.abc import Callable, Iterable
 
 from tree_sitter import Node
 
@@ -12,7 +11,8 @@ from permissions_app.rules.shell import programs
 from permissions_app.rules.shell.parse import Unreadable, parse, text_of
 from permissions_app.rules.shell.paths_in import PathsIn
 from permissions_app.rules.shell.reading import Outcome, Reading
-from permissions_app.rules.shell.words import MAX_ALTERNATIVES, UNKNOWN, Expander, Scope, Word
+from permissions_app.rules.shell.shapes import calls_itself_twice, flat, only, sentences
+from permissions_app.rules.shell.words import UNKNOWN, Expander, Scope, Word
 
 MAX_DEPTH = 4  # of code in code
 MAX_LEVEL = 60  # of syntax in syntax
@@ -23,6 +23,8 @@ _VALUES = frozenset(
     | {"arithmetic_expansion", "brace_expression", "extglob_pattern", "regex", "array"}
 )
 _OWN_SHELL = frozenset({"subshell", "command_substitution", "process_substitution"})
+_SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
+_SILENT = frozenset({"comment", "heredoc_start", "heredoc_end", "variable_name"})
 
 
 def read_command(text: str, ground: Ground, *, behind_wall: bool) -> Reading:
@@ -54,9 +56,12 @@ class Line:
 
     def code(self, text: str, stdin: str | None = None) -> str | None:
         """Reads text that is run as a command; says what it prints, where that is clear."""
-        if self._depth > MAX_DEPTH or UNKNOWN in text:
+        if self._depth > MAX_DEPTH:
             self.reading.found(Outcome.UNREADABLE)
             return None
+        if UNKNOWN in text:
+            self.reading.found(Outcome.UNREADABLE)
+            text = text.replace(UNKNOWN, "${KNOWN_WHEN_IT_RUNS}")
         self._depth += 1
         try:
             root = parse(text)
@@ -68,6 +73,10 @@ class Line:
             return None
         finally:
             self._depth -= 1
+
+    def run(self, words: list[Word], stdin: str | None) -> str | None:
+        """One command; says what it prints, where that is clear."""
+        return programs.judge(self, words, stdin)
 
     def visit(self, node: Node, stdin: str | None) -> str | None:
         self._level += 1
@@ -82,45 +91,44 @@ class Line:
                 self.scope.directory = before
 
     def _visit(self, node: Node, stdin: str | None) -> str | None:
-        match node.type:
-            case "command":
-                return self._command(node, stdin, [])
-            case "list":
-                return self._in_order(_flat(node), stdin)
-            case "pipeline":
-                return self._pipe(node.named_children, stdin)
-            case "redirected_statement":
-                return self._redirected(node, stdin)
-            case "command_substitution" if "\\" in text_of(node) and text_of(node).startswith("`"):
-                return self.code(re.sub(r"\\([`\\$])", r"\1", text_of(node)[1:-1]))
-            case "variable_assignment":
-                self._assign(node)
-            case "for_statement":
-                self._loop(node)
-            case "function_definition":
-                self._function(node)
-            case "file_redirect":
-                self._redirect(node)
-            case "comment" | "heredoc_start" | "heredoc_end" | "variable_name":
-                pass
-            case "declaration_command" | "unset_command" | "test_command":
-                self.reading.indirect |= node.type != "test_command"
-                self._in_order(node.named_children, stdin)
-            case kind if kind in _VALUES and kind != "command_substitution":
-                for words in self._expander.words(node):
-                    self.paths.name(words)
-            case _:
-                return self._in_order(node.named_children, stdin)
-        return None
+        kind = node.type
+        if kind in _SILENT:
+            return None
+        if kind in _WITH_OUTPUT:
+            return _WITH_OUTPUT[kind](self, node, stdin)
+        if kind in _WITHOUT_OUTPUT:
+            _WITHOUT_OUTPUT[kind](self, node)
+            return None
+        if kind in _SUBSTITUTIONS and "\\" in text_of(node) and text_of(node).startswith("`"):
+            return self.code(re.sub(r"\\([`\\$])", r"\1", text_of(node)[1:-1]))
+        if kind in _VALUES and kind not in _SUBSTITUTIONS:
+            self._value(node)
+            return None
+        self.reading.indirect |= kind in {"declaration_command", "unset_command"}
+        return self._in_order(node.named_children, stdin)
+
+    def _value(self, node: Node) -> None:
+        for words in self._expander.words(node):
+            self.paths.name(words)
+
+    def _case(self, node: Node) -> None:
+        """What it compares is text; its patterns name no file."""
+        for child in node.named_children:
+            if child.type in _VALUES:
+                self._expander.words(child)
+            else:
+                self.visit(child, None)
 
     def _in_order(self, nodes: Iterable[Node], stdin: str | None) -> str | None:
         printed = [self.visit(node, stdin) for node in nodes if node.type != "comment"]
-        return printed[0] if len(printed) == 1 else None
+        known = [text for text in printed if text is not None]
+        return "\n".join(known) if known and len(known) == len(printed) else None
 
     def _pipe(self, nodes: Iterable[Node], stdin: str | None) -> str | None:
         for node in nodes:
             before = self.scope.directory
-            stdin = self.visit(node, stdin)
+            printed = self.visit(node, stdin)
+            stdin = UNKNOWN if printed is None else printed
             self.scope.directory = before
         return stdin
 
@@ -136,7 +144,7 @@ class Line:
             elif child.type == "command_name" or child.type != "comment":
                 parts.append(self._expander.words(child))
         parts += [self._expander.words(extra) for extra in more]
-        printed = [programs.judge(self, list(words), stdin) for words in _sentences(parts)]
+        printed = [self.run(list(words), stdin) for words in sentences(parts)]
         return printed[0] if len(printed) == 1 else None
 
     def _redirected(self, node: Node, stdin: str | None) -> str | None:
@@ -150,6 +158,7 @@ class Line:
             if child.type == "file_redirect":
                 more += self._redirect(child)
                 printed_away |= not re.match(r"2|<", text_of(child))
+                stdin = UNKNOWN if re.match(r"0?<", text_of(child)) else stdin
             elif child.type == "herestring_redirect":
                 stdin = self._herestring(child)
             elif child.type == "heredoc_redirect":
@@ -171,7 +180,7 @@ class Line:
     def _body(self, body: Node | None, stdin: str | None, more: list[Node]) -> str | None:
         if body is None:
             words = [self._expander.words(extra) for extra in more]
-            printed = [programs.judge(self, list(sentence), stdin) for sentence in _sentences(words)]
+            printed = [self.run(list(sentence), stdin) for sentence in sentences(words)]
             return printed[0] if len(printed) == 1 else None
         if body.type == "command":
             return self._command(body, stdin, more)
@@ -190,11 +199,16 @@ class Line:
             self.paths.write(words) if writes else self.paths.name(words)
         return targets[1:]
 
-    def _herestring(self, node: Node) -> str | None:
-        texts = {text for child in node.named_children for text in self._expander.texts(child)}
-        return _only(texts)
+    def _redirect_more(self, node: Node) -> None:
+        words = [self._expander.words(extra) for extra in self._redirect(node)]
+        for sentence in sentences(words) if words else []:
+            self.run(list(sentence), None)
 
-    def _heredoc(self, node: Node) -> str | None:
+    def _herestring(self, node: Node) -> str:
+        texts = {text for child in node.named_children for text in self._expander.texts(child)}
+        return only(texts)
+
+    def _heredoc(self, node: Node) -> str:
         inner = {child.type: child for child in node.named_children}
         start, body = inner.get("heredoc_start"), inner.get("heredoc_body")
         end = inner.get("heredoc_end")
@@ -209,7 +223,7 @@ class Line:
         if re.search(r"[\\'\"]", text_of(start)) or not re.search(r"[$`\\]", text):
             return text
         self._left_as_text(text)
-        return None if re.search(r"[$`]", text) else text.replace("\\\n", "")
+        return text + UNKNOWN if re.search(r"[$`]", text) else text.replace("\\\n", "")
 
     def _left_as_text(self, text: str) -> None:
         """Code in what the parser gave as plain text: read as Bash reads what stands in double quotes."""
@@ -251,7 +265,7 @@ class Line:
         name = node.child_by_field_name("name")
         if name is not None:
             self.functions.add(text_of(name))
-            if _calls_itself_twice(node, text_of(name)):
+            if calls_itself_twice(node, text_of(name)):
                 self.reading.found(Outcome.DANGEROUS)
         self._in_order([child for child in node.named_children if name is None or child.id != name.id], None)
 
@@ -266,37 +280,17 @@ class Line:
             self.scope.directory = os.path.join(self.scope.directory, word.text)  # noqa: PTH118
 
 
-def _flat(node: Node) -> Iterator[Node]:
-    """`a && b && c` nests to the left, once for each."""
-    right: list[Node] = []
-    while node.type == "list" and node.named_children:
-        right += reversed(node.named_children[1:])
-        node = node.named_children[0]
-    yield node
-    yield from reversed(right)
-
-
-def _sentences(parts: list[list[tuple[Word, ...]]]) -> list[tuple[Word, ...]]:
-    """Each way to read a command, as its words."""
-    count = 1
-    for part in parts:
-        count *= max(1, len(part))
-    if count > MAX_ALTERNATIVES:
-        raise Unreadable
-    return [tuple(word for words in chosen for word in words) for chosen in product(*parts)]
-
-
-def _only(texts: set[str]) -> str | None:
-    text = next(iter(texts)) if len(texts) == 1 else None
-    return None if text is None or UNKNOWN in text else text
-
-
-def _calls_itself_twice(node: Node, name: str) -> bool:
-    """A fork bomb: a function that starts itself in a pipe or behind its own back."""
-    calls, forks, waiting = 0, False, list(node.children)
-    while waiting:
-        child = waiting.pop()
-        calls += child.type == "command_name" and text_of(child) == name
-        forks |= child.type in {"pipeline", "&"}
-        waiting.extend(child.children)
-    return calls > 1 and forks
+_WITH_OUTPUT: dict[str, Callable[[Line, Node, str | None], str | None]] = {
+    "command": lambda line, node, stdin: line._command(node, stdin, []),
+    "list": lambda line, node, stdin: line._in_order(flat(node), stdin),
+    "pipeline": lambda line, node, stdin: line._pipe(node.named_children, stdin),
+    "redirected_statement": Line._redirected,
+}
+_WITHOUT_OUTPUT: dict[str, Callable[[Line, Node], None]] = {
+    "variable_assignment": Line._assign,
+    "for_statement": Line._loop,
+    "function_definition": Line._function,
+    "file_redirect": lambda line, node: line._redirect_more(node),
+    "case_statement": Line._case,
+    "case_item": Line._case,
+}

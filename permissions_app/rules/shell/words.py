@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import pairwise, product
 
 from tree_sitter import Node
 
@@ -52,8 +52,8 @@ class Word:
 
 @dataclass
 class Scope:
-    """What the line says so far of its variables. A value that was given once is never forgotten: which branch
-    ran is not known."""
+    """What the line says so far of its variables. A value once given is never forgotten: who knows which
+    branch ran."""
 
     directory: str | None
     variables: dict[str, set[str] | None] = field(default_factory=dict)
@@ -161,7 +161,7 @@ class Expander:
     def _filled(self, value: str | None, *, quoted: bool) -> str:
         if value is None or (not quoted and self.scope.splits_oddly):
             return UNKNOWN
-        # Unquoted, a value is split at its blanks and its globs are opened, but no brace or quote in it counts.
+        # Unquoted, a value is split at blanks and its globs are opened, but no brace or quote in it counts.
         marks = _MARK if quoted else {k: v for k, v in _MARK.items() if chr(k) in "{},~\\"}
         return value.translate(marks)
 
@@ -224,7 +224,7 @@ def _open_braces(text: str) -> list[str]:
 
 def _choices(text: str, cuts: list[int]) -> list[str]:
     if len(cuts) > 2:
-        return [text[a + 1 : b] for a, b in zip(cuts, cuts[1:], strict=False)]
+        return [text[a + 1 : b] for a, b in pairwise(cuts)]
     found = _RANGE.fullmatch(text, cuts[0] + 1, cuts[1])
     if found is None:
         return []

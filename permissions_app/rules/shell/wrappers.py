@@ -60,7 +60,8 @@ _REST = frozenset({"firejail", "bwrap", "unshare", "nsenter", "setpriv", "prlimi
 
 def inside(wrapper: Wrapper, words: list[Word]) -> tuple[list[Word], list[str]]:
     """The words of the command that it starts, and the options that it was given."""
-    rest, options = words[1:], []
+    rest: list[Word] = words[1:]
+    options: list[str] = []
     before = wrapper.before
     while rest:
         text = rest[0].text
