@@ -60,7 +60,7 @@ _RUNNERS = {
     "pip": {"config"},
 }
 _BASH = re.compile(r"(?:Bash\((?P<inner>.*)\)|(?P<plain>.*))", re.DOTALL)
-_HOST = re.compile(r"https?://(?P<host>(\*\.)?[^/*\s]+)/\*{0,2}")
+_HOST = re.compile(r"https?://(?P<host>(\*\.)?[^/*\s]+)(/\*{0,2})?")
 
 
 def covering(request: Request) -> str | None:
@@ -96,6 +96,10 @@ def covering_host(url: str, patterns: tuple[str, ...]) -> str | None:
 
 def is_host(pattern: str) -> bool:
     return "://" in pattern
+
+
+def is_host_pattern(pattern: str) -> bool:
+    return len(pattern) <= MAX_LENGTH and _HOST.fullmatch(pattern) is not None
 
 
 def prefix_of(pattern: str) -> tuple[str, ...]:
@@ -136,7 +140,7 @@ def _covering_commands(request: Request) -> str | None:
     reading = request.reading
     if reading is None or reading.outcome is not Outcome.WORDS or reading.indirect:
         return None
-    if not all(_is_open(place, request.ground) for place in reading.places):
+    if not all(_may_name(place, request) for place in reading.places):
         return None
     if not all(_may_write(place, request) for place in reading.writes) or uncovered(request):
         return None
@@ -182,6 +186,11 @@ def _all_covered(
             return None
         used.append(pattern)
     return ", ".join(dict.fromkeys(used)) or None
+
+
+def _may_name(place: Place, request: Request) -> bool:
+    """`git log --output=CLAUDE.md` writes: which option writes is not known of every program."""
+    return _is_open(place, request.ground) and not is_control_file(place, request.ground)
 
 
 def _is_open(place: Place, ground: Ground) -> bool:

@@ -38,9 +38,9 @@ def is_system(path: str) -> bool:
     return _SYSTEM.fullmatch(path) is not None or _WHOLE.fullmatch(path) is not None
 
 
-def destroys(place: Place, ground: Ground, *, behind_wall: bool) -> bool:
+def destroys(place: Place, ground: Ground, *, spares_vault: bool) -> bool:
     """Would removing this tree, or changing its rights, take the computer, a home or the vault along?"""
-    return any(_is_precious(path, ground, behind_wall=behind_wall) for path in {*place.stops, *place.ends})
+    return any(_is_precious(path, ground, spares_vault=spares_vault) for path in {*place.stops, *place.ends})
 
 
 def without_wild_end(text: str) -> str:
@@ -52,9 +52,9 @@ def without_wild_end(text: str) -> str:
     return text
 
 
-def _is_precious(path: str, ground: Ground, *, behind_wall: bool) -> bool:
+def _is_precious(path: str, ground: Ground, *, spares_vault: bool) -> bool:
     if is_system(path) or path == os.path.expanduser("~"):  # noqa: PTH111
         return True
     if any(is_below(home, path) for home in ground.home.stops):
         return True
-    return not behind_wall and any(is_below(vault, path) for vault in ground.vault.stops)
+    return not spares_vault and any(is_below(vault, path) for vault in ground.vault.stops)

@@ -24,6 +24,8 @@ def matches(pattern: str, directory: str) -> list[str]:
         if part in {"", "."}:
             continue
         found = [path for folder in found for path in _step(folder, part, budget)][:MAX_MATCHES]
+    if pattern.endswith("/"):
+        return [path for path in found if os.path.isdir(path)]  # noqa: PTH112
     return found
 
 

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from permissions_app.rules.shell import danger, runners, wrappers
@@ -18,49 +19,71 @@ if TYPE_CHECKING:
 _SAYS = frozenset({"echo", "printf"})
 _WRITES = frozenset(
     {
-        *("tee", "cp", "mv", "ln", "install", "rm", "rmdir", "touch", "truncate", "shred"),
+        *("tee", "mv", "rm", "rmdir", "touch", "truncate", "shred"),
         *("chmod", "chown", "chgrp", "mkdir", "unlink", "patch", "wipefs", "mkswap"),
-        *("blkdiscard", "sponge", "fdisk", "sfdisk", "parted", "rsync"),
+        *("blkdiscard", "sponge", "fdisk", "sfdisk", "parted"),
     }
 )
+_COPIES = frozenset({"cp", "ln", "install", "rsync", "scp"})
+_DOWNLOADS = frozenset({"curl", "wget", "sort", "gcc", "pandoc"})
+_EDITS = frozenset({"sed", "gsed", "perl"})
+_OUTPUT = re.compile(r"-[a-zA-Z]*[oOt]|--(output(-document)?|target-directory)")
 _GREPS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack", "zgrep"})
+_KEYWORDS = frozenset({"{", "}", "!", "if", "then", "elif", "else", "fi", "while", "until", "do", "done"})
 _GIVES_PATTERN = re.compile(r"-[a-zA-Z]*[ef]|--(regexp|file)")
 _TAKES_MESSAGE = frozenset({"git", "gh", "hg", "jj"})
 _MESSAGE = re.compile(r"-[a-z]*m|--message|--title|--body|-t|-b")
-_HIDES = frozenset({"alias", "enable", "complete", "bind", "fc", "history"})
+_HIDES = frozenset(
+    {
+        *("for", "case", "select", "function", "[["),  # not read as what they are
+        *("alias", "enable", "complete", "bind", "fc", "history"),
+    }
+)
 
 
 def judge(line: "Line", words: list[Word], stdin: str | None) -> str | None:
     """Notes the worst about one command; says what it prints, where that is clear."""
     if not words:
         return stdin
-    indirect = False
     while words:
         if not words[0].known or words[0].pattern:
             _unclear_name(line, words)
             return None
         name = _name(words[0])
-        wrapper = wrappers.WRAPPERS.get(name)
-        if wrapper is None:
-            break
-        inner, options = wrappers.inside(wrapper, words)
-        line.paths.name(words[: len(words) - len(inner)])
-        if name == "env" and _splits(line, words, stdin):
-            return None
-        if wrapper.alone.intersection(options):
-            _note(line, words)
-            return None
-        indirect |= not wrapper.transparent
-        if wrappers.is_unsure(name) or name == "coproc":
+        if name in _KEYWORDS:
+            # The parser takes what follows `time` or `!` for a plain command.
+            line.reading.indirect = True
+            words = words[1:]
+        elif name in wrappers.WRAPPERS:
+            words = _inside(line, name, words, stdin)
+        else:
+            return _judge_program(line, name, words, stdin)
+    return None
+
+
+def _inside(line: "Line", name: str, words: list[Word], stdin: str | None) -> list[Word]:
+    """The command that another one starts; none where that is looked at already."""
+    wrapper = wrappers.WRAPPERS[name]
+    inner, options = wrappers.inside(wrapper, words)
+    line.paths.name(words[: len(words) - len(inner)])
+    if wrapper.alone.intersection(options):
+        _note(line, words)
+        return []
+    line.reading.indirect |= not wrapper.transparent
+    if name == "env" and _splits(line, words, stdin):
+        return []
+    for word, after in pairwise(words[: len(words) - len(inner)]):
+        if name == "env" and word.text in {"-C", "--chdir"}:
+            line.go_to(after)
             line.reading.found(Outcome.UNREADABLE)
-            inner = inner[1:] if inner and inner[0].text == "{" else inner
-            for later in range(1, min(len(inner), 12)):
-                _only_the_worst(line, inner[later:])
-        words = inner
-    line.reading.indirect |= indirect
-    if not words:
-        return None
-    return _judge_program(line, _name(words[0]), words, stdin)
+    if name == "flock" and {"-c", "--command"}.intersection(options):
+        line.code(inner[0].text if inner else "", stdin)
+        return []
+    if wrappers.is_unsure(name):
+        line.reading.found(Outcome.UNREADABLE)
+        for later in range(1, min(len(inner), 12)):
+            _only_the_worst(line, inner[later:])
+    return inner
 
 
 def _judge_program(line: "Line", name: str, words: list[Word], stdin: str | None) -> str | None:
@@ -70,8 +93,7 @@ def _judge_program(line: "Line", name: str, words: list[Word], stdin: str | None
     _name_paths(line, name, arguments)
     if is_dangerous(line, name, arguments):
         line.reading.found(Outcome.DANGEROUS)
-    if name in _WRITES or (name in {"sed", "gsed", "perl"} and any(text.startswith("-i") for text in texts)):
-        line.paths.write(word for word in arguments if not word.text.startswith("-"))
+    line.paths.write(_written(name, arguments))
     if name in _HIDES or hides(name, texts, has_input=stdin is not None):
         line.reading.found(Outcome.UNREADABLE)
         for text in texts:
@@ -79,6 +101,17 @@ def _judge_program(line: "Line", name: str, words: list[Word], stdin: str | None
         line.paths.code(stdin or "")
     special = _SPECIAL.get(name)
     return special(line, words, stdin) if special else None
+
+
+def _written(name: str, arguments: list[Word]) -> list[Word]:
+    """The words that name what it writes, as far as its usual options say."""
+    plain = [word for word in arguments if not word.text.startswith("-")]
+    if name in _WRITES or (name in _EDITS and any(word.text.startswith("-i") for word in arguments)):
+        return plain
+    outputs = [after for word, after in pairwise(arguments) if _OUTPUT.fullmatch(word.text)]
+    if name in _COPIES:
+        return [*plain[-1:], *outputs]
+    return outputs if name in _DOWNLOADS else []
 
 
 def _name(word: Word) -> str:
@@ -162,7 +195,11 @@ def _says(line: "Line", words: list[Word], stdin: str | None) -> str | None:
 
 
 def _passes_on(line: "Line", words: list[Word], stdin: str | None) -> str | None:
-    return stdin if all(word.text == "-" for word in words[1:]) else None
+    return stdin if words[0].text == "tee" or all(word.text == "-" for word in words[1:]) else None
+
+
+def _makes_folder(line: "Line", words: list[Word], stdin: str | None) -> str | None:
+    return None if any(word.text != "-d" for word in words[1:]) else "/tmp/made-by-mktemp"  # noqa: S108
 
 
 _SPECIAL: dict[str, Callable[["Line", list[Word], str | None], str | None]] = {
@@ -171,6 +208,7 @@ _SPECIAL: dict[str, Callable[["Line", list[Word], str | None], str | None]] = {
     **dict.fromkeys(("cat", "tac", "tee", "sort", "uniq", "head", "tail"), _passes_on),
     **dict.fromkeys(("cd", "pushd", "popd"), runners.changes_directory),
     **dict.fromkeys((".", "source"), runners.sources),
+    "mktemp": _makes_folder,
     "eval": runners.evaluates,
     "trap": runners.traps,
     "watch": runners.watches,

@@ -126,6 +126,8 @@ def _replaced(options: list[Word]) -> str | None:
 
 def finds(line: "Line", words: list[Word], stdin: str | None) -> None:
     arguments = words[1:]
+    while arguments and arguments[0].text in {"-L", "-P", "-H"}:
+        arguments = arguments[1:]
     count = next((i for i, w in enumerate(arguments) if w.text.startswith("-") or w.text in {"(", "!"}), None)
     starts = arguments[:count] or [Word(".")]
     tests = [word.text for word in arguments]

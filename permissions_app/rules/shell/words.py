@@ -199,6 +199,8 @@ def _with_home(marked: str) -> str:
     if not marked.startswith("~"):
         return marked
     user, slash, rest = marked.partition("/")
+    if UNKNOWN in user:
+        return marked
     return os.path.expanduser(_plain(user)) + slash + rest  # noqa: PTH111
 
 

@@ -26,7 +26,9 @@ def is_dangerous(line: "Line", name: str, arguments: list[Word]) -> bool:
         if line.scope.directory is None:
             line.reading.found(Outcome.UNREADABLE)
         return "--no-preserve-root" in texts or any(
-            _destroys(line, word) for word in arguments if not word.text.startswith("-")
+            _destroys(line, word, rights_only=name != "rm")
+            for word in arguments
+            if not word.text.startswith("-")
         )
     return False
 
@@ -36,7 +38,7 @@ def _is_device(line: "Line", text: str) -> bool:
     return place is not None and any(danger.is_device(path) for path in {*place.stops, *place.ends})
 
 
-def _destroys(line: "Line", word: Word) -> bool:
+def _destroys(line: "Line", word: Word, *, rights_only: bool) -> bool:
     if word.text.startswith(UNKNOWN):
         return False  # nobody knows, so it asks
     if re.fullmatch(r"~[\w-]*(/[.*]*)*", word.text):
@@ -44,4 +46,6 @@ def _destroys(line: "Line", word: Word) -> bool:
     wild = word.pattern is not None
     candidates = [danger.without_wild_end(word.text) if wild else word.text, *line.paths.opened(word)]
     places = [place for candidate in candidates if (place := line.paths.place(candidate))]
-    return any(danger.destroys(place, line.ground, behind_wall=line.behind_wall) for place in places)
+    # The vault's own rights are for its session to change; removing it is not.
+    spares_vault = line.behind_wall or rights_only
+    return any(danger.destroys(place, line.ground, spares_vault=spares_vault) for place in places)

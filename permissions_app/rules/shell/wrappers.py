@@ -55,7 +55,9 @@ WRAPPERS = {
     "bwrap": _wrapper(),
     "-": _wrapper(),
 }
-_REST = frozenset({"firejail", "bwrap", "unshare", "nsenter", "setpriv", "prlimit", "strace", "ltrace"})
+_REST = frozenset(
+    {"coproc", "firejail", "bwrap", "unshare", "nsenter", "setpriv", "prlimit", "strace", "ltrace"}
+)
 
 
 def inside(wrapper: Wrapper, words: list[Word]) -> tuple[list[Word], list[str]]:
