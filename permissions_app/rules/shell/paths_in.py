@@ -23,6 +23,7 @@ _CODE = re.compile(r"[^\w./~*-]+")
 class PathsIn:
     def __init__(self, line: "Line") -> None:
         self._line = line
+        self._named: set[tuple[Word, str | None]] = set()
         self._seen: dict[tuple[str, str | None], Place | None] = {}
 
     def name(self, words: Iterable[Word]) -> None:
@@ -75,6 +76,10 @@ class PathsIn:
     def _name(self, word: Word) -> None:
         reading = self._line.reading
         reading.indirect |= not word.known
+        key = (word, self._line.scope.directory)
+        if key in self._named:
+            return
+        self._named.add(key)
         for piece in _pieces(word.text):
             if danger.is_harmless_device(piece):
                 continue  # `/dev/stderr` is a link into `/proc/self`

@@ -70,7 +70,7 @@ def _inside(line: "Line", name: str, words: list[Word], stdin: str | None) -> li
         _note(line, words)
         return []
     line.reading.indirect |= not wrapper.transparent
-    if name == "env" and _splits(line, words, stdin):
+    if name == "env" and _splits(line, words, len(words) - len(inner), stdin):
         return []
     for word, after in pairwise(words[: len(words) - len(inner)]):
         if name == "env" and word.text in {"-C", "--chdir"}:
@@ -148,9 +148,9 @@ def _only_the_worst(line: "Line", words: list[Word]) -> None:
         line.reading.found(Outcome.DANGEROUS)
 
 
-def _splits(line: "Line", words: list[Word], stdin: str | None) -> bool:
+def _splits(line: "Line", words: list[Word], end: int, stdin: str | None) -> bool:
     """`env -S 'sh -c …'`."""
-    for position, word in enumerate(words[1:], start=1):
+    for position, word in enumerate(words[1:end], start=1):
         found = re.fullmatch(r"(?:-[a-zA-Z0]*S|--split-string(?:=|$))(.*)", word.text, re.DOTALL)
         if found:
             rest = words[position:] if found[1] else words[position + 1 :]

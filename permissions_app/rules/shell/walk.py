@@ -76,7 +76,13 @@ class Line:
 
     def run(self, words: list[Word], stdin: str | None) -> str | None:
         """One command; says what it prints, where that is clear."""
-        return programs.judge(self, words, stdin)
+        self._level += 1
+        if self._level > MAX_LEVEL:
+            raise Unreadable
+        try:
+            return programs.judge(self, words, stdin)
+        finally:
+            self._level -= 1
 
     def visit(self, node: Node, stdin: str | None) -> str | None:
         self._level += 1
@@ -192,7 +198,7 @@ class Line:
     def _redirect(self, node: Node) -> list[Node]:
         """Looks at where it leads; gives back words that the parser took along and that are the command's."""
         targets = [child for child in node.named_children if child.type != "file_descriptor"]
-        writes = ">" in text_of(node).split(text_of(targets[0]))[0] if targets else False
+        writes = any(">" in child.type for child in node.children)
         for words in self._expander.words(targets[0]) if targets else []:
             if text_of(node).lstrip("0123456789").startswith((">&", "<&")) and words[0].text.isdigit():
                 continue
