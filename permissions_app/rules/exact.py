@@ -69,10 +69,11 @@ def _content(path: str) -> str:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         return f"not opened: {error.errno}"
+    about = os.fstat(handle)
+    if not stat.S_ISREG(about.st_mode):
+        os.close(handle)
+        return "no file"
     with os.fdopen(handle, "rb") as file:
-        about = os.fstat(handle)
-        if not stat.S_ISREG(about.st_mode):
-            return "no file"
         digest = hashlib.sha256(file.read(MAX_CONTENT)).hexdigest()
     # Beyond what is read, its size and the time of its last change stand for it.
     rest = (about.st_size, about.st_mtime_ns, about.st_ino) if about.st_size > MAX_CONTENT else ()

@@ -16,6 +16,7 @@ from permissions_app.rules.paths import NotUnderstood, Place, is_below
 from permissions_app.rules.request import Request
 from permissions_app.rules.setting import Trust
 from permissions_app.rules.shell import Command, Outcome
+from permissions_app.rules.shell.danger import BECOME_ROOT
 from permissions_app.rules.shell.interpreters import is_interpreter
 from permissions_app.rules.shell.runners import SHELLS
 from permissions_app.rules.shell.wrappers import WRAPPERS
@@ -42,7 +43,9 @@ _RUNS_ANYTHING = frozenset(
         *("make", "gmake", "just", "task", "rake", "ninja", "cmake", "tox", "nox", "pre-commit"),
         *("npx", "bunx", "pipx", "uvx"),
     }
-).union(SHELLS, WRAPPERS)
+).union(SHELLS, WRAPPERS, BECOME_ROOT)
+# With a slash it is a file, which the session may be able to write.
+_NAME = re.compile(r"\w[\w.+-]*|\[")
 _RUNNERS = {
     "npm": {"run", "run-script", "exec", "x", "explore"},
     "yarn": {"run", "exec", "dlx", "node"},
@@ -115,9 +118,9 @@ def prefix_of(pattern: str) -> tuple[str, ...]:
 
 def is_too_free(words: tuple[str, ...]) -> bool:
     """Would such a prefix let through whatever a model likes?"""
-    if not words or words == (ANY_COMMAND,) or not re.fullmatch(r"[\w./+-]+", words[0]):
+    if not words or words == (ANY_COMMAND,) or not _NAME.fullmatch(words[0]):
         return True
-    name = words[0].rsplit("/", 1)[-1]
+    name = words[0]
     if name in _RUNS_ANYTHING or is_interpreter(name):
         return True
     if name not in WITH_SUBCOMMANDS:
