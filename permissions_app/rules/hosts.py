@@ -37,12 +37,17 @@ _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
 
 
-def is_public(url: str) -> bool:
+def host_of(url: str) -> str:
     """Raises NotUnderstood where the address is none, or could be read in two ways."""
     match = _URL.fullmatch(url) if len(url) <= MAX_URL else None
     if match is None:
         raise NotUnderstood("it is no plain http or https address")
-    host = fold(match["host"]).replace("\u3002", ".").removesuffix(".")
+    return fold(match["host"]).replace("\u3002", ".").removesuffix(".")
+
+
+def is_public(url: str) -> bool:
+    """Raises NotUnderstood as `host_of` does."""
+    host = host_of(url)
     if host.startswith("["):
         return _is_public_v6(_ipv6(host.strip("[]")))
     if not re.fullmatch(r"[\w.-]+", host):

@@ -1,43 +1,19 @@
 """The ladder: the first rung that answers decides. Every call gets an answer, whatever a model sends."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 
-from permissions_app.rules import shell
+from permissions_app.rules import patterns
 from permissions_app.rules.control_files import is_control_file
 from permissions_app.rules.decision import Decision, allow, ask, deny
 from permissions_app.rules.deny_list import has_secret_name, what_is_denied
-from permissions_app.rules.ground import Ground, ground_of
-from permissions_app.rules.hosts import is_public
-from permissions_app.rules.paths import NotUnderstood, Place, find, refuse_unclear
+from permissions_app.rules.hosts import host_of, is_public
+from permissions_app.rules.paths import NotUnderstood
+from permissions_app.rules.request import Request, read
 from permissions_app.rules.setting import Setting, Trust
-from permissions_app.rules.tools import (
-    GLOB_ARGUMENT,
-    SEARCHERS,
-    Kind,
-    ToolCall,
-    fixed_part,
-    glob_pieces,
-    kind_of,
-    named_paths,
-    optional_text,
-    server_of,
-    text_argument,
-)
+from permissions_app.rules.shell import Outcome
+from permissions_app.rules.tools import Kind, ToolCall, glob_pieces, server_of, text_argument
 
 __all__ = ["ToolCall", "decide"]
-
-
-@dataclass(frozen=True)
-class _Request:
-    """A call, read: what it does, and where."""
-
-    call: ToolCall
-    kind: Kind
-    places: tuple[Place, ...]
-    glob: str
-    ground: Ground
-    setting: Setting
 
 
 def decide(call: ToolCall, setting: Setting) -> Decision:
@@ -46,7 +22,7 @@ def decide(call: ToolCall, setting: Setting) -> Decision:
             "not_operator", "Only an operator's session may run at full trust. Choose a lower trust level."
         )
     try:
-        request = _read(call, setting)
+        request = read(call, setting)
         return next(answer for rung in _LADDER if (answer := rung(request)))
     except NotUnderstood as problem:
         return deny(
@@ -54,32 +30,13 @@ def decide(call: ToolCall, setting: Setting) -> Decision:
         )
 
 
-def _read(call: ToolCall, setting: Setting) -> _Request:
-    _refuse_unless_mapping(call.input)
-    kind = kind_of(call.name, call.input)
-    ground = ground_of(setting)
-    glob = optional_text(call, GLOB_ARGUMENT[call.name]) if call.name in GLOB_ARGUMENT else ""
-    refuse_unclear(glob)
-    return _Request(call, kind, tuple(_places(call, glob, ground)), glob, ground, setting)
-
-
-def _refuse_unless_mapping(value: object) -> None:
-    if not isinstance(value, Mapping):
-        raise NotUnderstood("its input is no object")
-
-
-def _places(call: ToolCall, glob: str, ground: Ground) -> Iterator[Place]:
-    start = ground.working_directory.stops[0]
-    yield from (find(path, start) for path in named_paths(call))
-    if call.name in SEARCHERS:
-        folder = find(optional_text(call, "path"), start)
-        yield folder
-        if call.name == "Glob":
-            text_argument(call, "pattern")
-            yield find(fixed_part(glob), folder.stops[0])
-
-
-def _deny_list(request: _Request) -> Decision | None:
+def _deny_list(request: Request) -> Decision | None:
+    if request.reading and request.reading.outcome is Outcome.SECRET:
+        return deny(
+            "deny_list",
+            "This command names a path on the deny list. No trust level lifts it; only who runs the server "
+            "can change the list.",
+        )
     found = next((what for place in request.places if (what := what_is_denied(place, request.ground))), None)
     if found is None and any(has_secret_name(piece) for piece in glob_pieces(request.glob)):
         found = "a file that usually holds secrets"
@@ -92,7 +49,17 @@ def _deny_list(request: _Request) -> Decision | None:
     )
 
 
-def _not_offered(request: _Request) -> Decision | None:
+def _dangerous(request: Request) -> Decision | None:
+    if request.reading is None or request.reading.outcome is not Outcome.DANGEROUS:
+        return None
+    return deny(
+        "dangerous",
+        "This command can destroy the computer or take it over. No trust level allows it; "
+        "a person may run it.",
+    )
+
+
+def _not_offered(request: Request) -> Decision | None:
     if request.kind is not Kind.NOT_OFFERED:
         return None
     return deny(
@@ -101,8 +68,8 @@ def _not_offered(request: _Request) -> Decision | None:
     )
 
 
-def _trust_level(request: _Request) -> Decision | None:
-    if request.setting.trust is Trust.FULL or not _is_file_tool(request):
+def _trust_level(request: Request) -> Decision | None:
+    if request.setting.trust is Trust.FULL or not request.is_file_tool:
         return None
     if not all(request.ground.is_inside(place) for place in request.places):
         return deny(
@@ -121,8 +88,11 @@ def _trust_level(request: _Request) -> Decision | None:
     return None
 
 
-def _control_file(request: _Request) -> Decision | None:
-    if request.kind is not Kind.WRITE or not any(is_control_file(p, request.ground) for p in request.places):
+def _control_file(request: Request) -> Decision | None:
+    """In Bash behind a wall it is the wall that shows them read-only."""
+    if request.reading and not request.runs_freely:
+        return None
+    if not any(is_control_file(place, request.ground) for place in request.writes):
         return None
     return ask(
         "control_file",
@@ -130,7 +100,7 @@ def _control_file(request: _Request) -> Decision | None:
     )
 
 
-def _read_only_box(request: _Request) -> Decision | None:
+def _read_only_box(request: Request) -> Decision | None:
     if request.setting.trust is not Trust.SANDBOXED or request.kind is not Kind.WRITE:
         return None
     if all(request.ground.in_scratch(end) for place in request.places for end in place.ends):
@@ -142,29 +112,92 @@ def _read_only_box(request: _Request) -> Decision | None:
     )
 
 
-def _what_it_does(request: _Request) -> Decision:
+def _what_it_does(request: Request) -> Decision:
     return _ANSWERS[request.kind](request)
 
 
-def _shell(request: _Request) -> Decision:
-    command = text_argument(request.call, "command")
-    if request.setting.behind_wall:
-        return allow("behind_wall", "A wall of the operating system stands around this command.")
-    if request.setting.trust is Trust.FULL:
-        return shell.judge(command, request.ground)
-    return ask("shell", "No wall stands around this session, so a person decides about each command.")
+def _read(request: Request) -> Decision:
+    """Below full trust an earlier rung has kept it in the vault, and reading the vault is always allowed."""
+    if all(request.ground.is_inside(place) for place in request.places) or request.setting.trust_mode:
+        return allow("reading", "Reading is allowed here.")
+    return ask("reading_outside", "This path is outside the vault, so a person decides about reading it.")
 
 
-def _web(request: _Request) -> Decision:
-    if is_public(text_argument(request.call, "url")):
-        return allow("public_host", "Pages of the public web may be fetched.")
-    return deny(
-        "private_host",
-        "This address is not on the public web. Agents fetch nothing from this computer or its network.",
+def _write(request: Request) -> Decision:
+    if all(request.ground.in_scratch(end) for place in request.places for end in place.ends):
+        return allow("writing", "Writing is allowed here.")
+    if _is_beyond_agent(request):
+        return _ask_beyond_agent()
+    return _by_pattern_or_trust(request, allow("writing", "Writing is allowed here.")) or ask(
+        "write", "This session does not act without asking, so a person decides about this change."
     )
 
 
-def _mcp(request: _Request) -> Decision:
+def _shell(request: Request) -> Decision:
+    if request.setting.behind_wall:
+        return allow("behind_wall", "A wall of the operating system stands around this command.")
+    if request.setting.trust is not Trust.FULL:
+        return ask("shell", "No wall stands around this session, so a person decides about each command.")
+    if request.reading is None or request.reading.outcome is not Outcome.WORDS:
+        return ask(
+            "unreadable_command", "What this command does cannot be read with certainty, so a person decides."
+        )
+    if _is_beyond_agent(request):
+        return _ask_beyond_agent()
+    freely = allow("operator", "An operator's session at full trust runs commands that are not dangerous.")
+    return _by_pattern_or_trust(request, freely) or ask(
+        "shell", "This session does not act without asking, so a person decides about this command."
+    )
+
+
+def _is_beyond_agent(request: Request) -> bool:
+    """Does it write where its agent's `write_permissions` do not lead?"""
+    allowed, ground = request.setting.agent_writes, request.ground
+    if allowed is None:
+        return False
+    return not all(
+        all(ground.in_scratch(end) for end in place.ends) or patterns.covers_write(place, allowed, ground)
+        for place in request.writes
+    )
+
+
+def _ask_beyond_agent() -> Decision:
+    return ask(
+        "agent_writes",
+        "This agent's definition does not let it write here, so a person decides about this change.",
+    )
+
+
+def _by_pattern_or_trust(request: Request, trusted: Decision) -> Decision | None:
+    pattern = patterns.covering(request)
+    if pattern is not None:
+        return allow("pattern", f"A person allowed this: {pattern}")
+    return trusted if request.setting.trust_mode else None
+
+
+def _web(request: Request) -> Decision:
+    url = text_argument(request.call, "url")
+    if not is_public(url):
+        return deny(
+            "private_host",
+            "This address is not on the public web. Agents fetch nothing from this computer or its network.",
+        )
+    setting = request.setting
+    if not setting.has_read_strangers:
+        return allow("public_host", "Pages of the public web may be fetched.")
+    if host_of(url) in {name.lower().rstrip(".") for name in setting.named_hosts}:
+        return allow("named_host", "A person named this host in the session.")
+    pattern = patterns.covering_host(url, setting.patterns.read)
+    if pattern is not None:
+        return allow("pattern", f"A person allowed this: {pattern}")
+    return ask(
+        "unnamed_host",
+        "This session has read text from the web or from a stranger, and nobody named this host in it. "
+        "An address can carry away what the session knows, so a person decides.",
+    )
+
+
+def _mcp(request: Request) -> Decision:
     if server_of(request.call.name) in request.setting.own_servers:
         return allow("own_server", "This tool is Parachute's own.")
     return ask(
@@ -172,13 +205,13 @@ def _mcp(request: _Request) -> Decision:
     )
 
 
-def _always(decision: Decision) -> Callable[[_Request], Decision]:
+def _always(decision: Decision) -> Callable[[Request], Decision]:
     return lambda request: decision
 
 
-_ANSWERS: dict[Kind, Callable[[_Request], Decision]] = {
-    Kind.READ: _always(allow("reading", "Reading is allowed here.")),
-    Kind.WRITE: _always(allow("writing", "Writing is allowed here.")),
+_ANSWERS: dict[Kind, Callable[[Request], Decision]] = {
+    Kind.READ: _read,
+    Kind.WRITE: _write,
     Kind.SHELL: _shell,
     Kind.WEB: _web,
     Kind.FREE: _always(allow("always_allowed", "This tool is always allowed.")),
@@ -187,15 +220,12 @@ _ANSWERS: dict[Kind, Callable[[_Request], Decision]] = {
     Kind.UNKNOWN: _always(ask("unknown_tool", "Parachute does not know this tool, so a person decides.")),
 }
 
-_LADDER: tuple[Callable[[_Request], Decision | None], ...] = (
+_LADDER: tuple[Callable[[Request], Decision | None], ...] = (
     _deny_list,
+    _dangerous,
     _not_offered,
     _trust_level,
     _control_file,
     _read_only_box,
     _what_it_does,
 )
-
-
-def _is_file_tool(request: _Request) -> bool:
-    return request.kind in {Kind.READ, Kind.WRITE}

@@ -23,6 +23,7 @@ HARMLESS = [
     "rm notes/old.md",
     "chown -R ada ./build",
     "cp environment.md key.md",
+    "dd if=/dev/zero of=x count=1",
 ]
 
 DANGEROUS = [
@@ -48,7 +49,8 @@ DANGEROUS = [
     "eval 'sudo ls'",
     "doas ls",
     "mkfs.ext4 /dev/sda1",
-    "dd if=/dev/zero of=x",
+    "dd if=/dev/sda of=x",
+    "dd if=x of=/dev/sda",
     "rm -rf /",
     "rm -rf /*",
     "rm -fr //",

@@ -1,0 +1,249 @@
+"""Patterns: what people allowed a session, compared to what a call really touches.
+
+A pattern never covers what it does not see: a path on the deny list or outside the vault, a control file, a
+command that hides what it does.
+"""
+
+import re
+import shlex
+from functools import lru_cache
+
+from permissions_app.rules.control_files import is_control_file
+from permissions_app.rules.deny_list import what_is_denied
+from permissions_app.rules.ground import Ground
+from permissions_app.rules.hosts import host_of
+from permissions_app.rules.paths import NotUnderstood, Place, is_below
+from permissions_app.rules.request import Request
+from permissions_app.rules.setting import Trust
+from permissions_app.rules.shell import Command, Outcome
+from permissions_app.rules.shell.danger import BECOME_ROOT
+from permissions_app.rules.shell.interpreters import is_interpreter
+from permissions_app.rules.shell.runners import SHELLS
+from permissions_app.rules.shell.wrappers import WRAPPERS
+from permissions_app.rules.tools import Kind, text_argument
+
+ANY_COMMAND = "*"  # the `bash: true` of a session's metadata
+MAX_LENGTH = 1_000
+MAX_STARS = 20
+
+# They say, compare or look where they stand, and no more.
+_HARMLESS = frozenset({"cd", "true", "false", ":", "echo", "printf", "pwd", "test", "[", "exit"})
+# One word of them says nothing about what will happen.
+WITH_SUBCOMMANDS = frozenset(
+    {
+        *("git", "gh", "npm", "yarn", "pnpm", "pip", "pip3", "uv", "poetry", "cargo", "go", "bundle"),
+        *("docker", "podman", "kubectl", "helm", "terraform", "systemctl", "brew", "apt", "apt-get"),
+        *("dotnet", "mvn", "gradle", "composer"),
+    }
+)
+# They run what others wrote, or what their words say.
+_RUNS_ANYTHING = frozenset(
+    {
+        *("xargs", "find", "gfind", "eval", "source", ".", "trap", "alias", "watch", "script", "entr", "ssh"),
+        *("make", "gmake", "just", "task", "rake", "ninja", "cmake", "tox", "nox", "pre-commit"),
+        *("npx", "bunx", "pipx", "uvx"),
+    }
+).union(SHELLS, WRAPPERS, BECOME_ROOT)
+# With a slash it is a file, which the session may be able to write.
+_NAME = re.compile(r"\w[\w.+-]*|\[")
+_RUNNERS = {
+    "npm": {"run", "run-script", "exec", "x", "explore"},
+    "yarn": {"run", "exec", "dlx", "node"},
+    "pnpm": {"run", "exec", "dlx", "node"},
+    "uv": {"run", "tool"},
+    "poetry": {"run", "shell"},
+    "bundle": {"exec"},
+    "go": {"run", "generate", "tool"},
+    "cargo": {"run"},
+    "docker": {"run", "exec", "compose"},
+    "podman": {"run", "exec"},
+    "kubectl": {"run", "exec"},
+    "git": {"config", "submodule", "filter-branch", "bisect", "difftool", "mergetool"},
+    "gh": {"alias", "extension", "api"},
+    "pip": {"config"},
+}
+_BASH = re.compile(r"(?:Bash\((?P<inner>.*)\)|(?P<plain>.*))", re.DOTALL)
+_HOST = re.compile(r"https?://(?P<host>(\*\.)?[^/*\s]+)(/\*{0,2})?")
+
+
+def covering(request: Request) -> str | None:
+    """The patterns of the session that cover this call, or None."""
+    patterns = request.setting.patterns
+    if request.kind is Kind.READ:
+        return _all_covered(request.places, patterns.read, request.ground)
+    if request.kind is Kind.WRITE:
+        return _all_covered(request.places, patterns.write, request.ground, writes=True)
+    if request.kind is Kind.WEB:
+        return covering_host(text_argument(request.call, "url"), patterns.read)
+    return _covering_commands(request) if request.kind is Kind.SHELL else None
+
+
+def covers_write(place: Place, patterns: tuple[str, ...], ground: Ground) -> bool:
+    return _all_covered((place,), patterns, ground, writes=True) is not None
+
+
+def covering_host(url: str, patterns: tuple[str, ...]) -> str | None:
+    try:
+        host = host_of(url)
+    except NotUnderstood:
+        return None
+    for pattern in patterns:
+        match = _HOST.fullmatch(pattern)
+        if match is None:
+            continue
+        named = match["host"].lower()
+        if host == named or (named.startswith("*.") and host.endswith(named[1:])):
+            return pattern
+    return None
+
+
+def is_host(pattern: str) -> bool:
+    return "://" in pattern
+
+
+def is_host_pattern(pattern: str) -> bool:
+    return len(pattern) <= MAX_LENGTH and _HOST.fullmatch(pattern) is not None
+
+
+def prefix_of(pattern: str) -> tuple[str, ...]:
+    """The words of a Bash pattern: `git status`, `git status:*` and `Bash(git status:*)` are one."""
+    match = _BASH.fullmatch(pattern.strip())
+    text = (match["inner"] if match and match["inner"] is not None else pattern).strip()
+    text = re.sub(r"(:\*|\s+\*)$", "", text)
+    try:
+        return tuple(shlex.split(text))
+    except ValueError:
+        return ()
+
+
+def is_too_free(words: tuple[str, ...]) -> bool:
+    """Would such a prefix let through whatever a model likes?"""
+    if not words or words == (ANY_COMMAND,) or not _NAME.fullmatch(words[0]):
+        return True
+    name = words[0]
+    if name in _RUNS_ANYTHING or is_interpreter(name):
+        return True
+    if name not in WITH_SUBCOMMANDS:
+        return False
+    return len(words) < 2 or words[1].startswith("-") or words[1] in _RUNNERS.get(name, ())
+
+
+def uncovered(request: Request) -> list[Command]:
+    """The commands of a line that no pattern covers yet."""
+    prefixes = [prefix_of(pattern) for pattern in request.setting.patterns.bash]
+    commands = request.reading.commands if request.reading else []
+    return [
+        command
+        for command in commands
+        if command.words[0] not in _HARMLESS and not any(_begins(command, prefix) for prefix in prefixes)
+    ]
+
+
+def _covering_commands(request: Request) -> str | None:
+    reading = request.reading
+    if reading is None or reading.outcome is not Outcome.WORDS or reading.indirect:
+        return None
+    if not all(_may_name(place, request) for place in reading.places):
+        return None
+    if not all(_may_write(place, request) for place in reading.writes) or uncovered(request):
+        return None
+    used = [
+        pattern
+        for pattern in request.setting.patterns.bash
+        if any(_begins(command, prefix_of(pattern)) for command in reading.commands)
+    ]
+    return ", ".join(dict.fromkeys(used)) or None
+
+
+def _may_write(place: Place, request: Request) -> bool:
+    """A command that may run does not make a file writable that may not be."""
+    if is_control_file(place, request.ground):
+        return False
+    if all(request.ground.in_scratch(end) for end in place.ends):
+        return True
+    if request.setting.trust is Trust.SANDBOXED:
+        return False
+    allowed = request.setting.agent_writes
+    if allowed is not None and not covers_write(place, allowed, request.ground):
+        return False
+    return request.setting.trust_mode or covers_write(place, request.setting.patterns.write, request.ground)
+
+
+def _begins(command: Command, prefix: tuple[str, ...]) -> bool:
+    if prefix == (ANY_COMMAND,):
+        return True
+    return (
+        not is_too_free(prefix) and command.words[: len(prefix)] == prefix and not is_too_free(command.words)
+    )
+
+
+def _all_covered(
+    places: tuple[Place, ...], patterns: tuple[str, ...], ground: Ground, *, writes: bool = False
+) -> str | None:
+    used = []
+    for place in places:
+        if not _is_open(place, ground) or (writes and is_control_file(place, ground)):
+            return None
+        pattern = next((each for each in patterns if _covers_place(each, place, ground)), None)
+        if pattern is None:
+            return None
+        used.append(pattern)
+    return ", ".join(dict.fromkeys(used)) or None
+
+
+def _may_name(place: Place, request: Request) -> bool:
+    """`git log --output=CLAUDE.md` writes: which option writes is not known of every program."""
+    return _is_open(place, request.ground) and not is_control_file(place, request.ground)
+
+
+def _is_open(place: Place, ground: Ground) -> bool:
+    return ground.is_inside(place) and what_is_denied(place, ground) is None
+
+
+def _covers_place(pattern: str, place: Place, ground: Ground) -> bool:
+    """Where it ends counts: by then links and `..` are resolved."""
+    return all(
+        any(
+            is_below(end, root) and matches(pattern, end[len(root) :].strip("/"))
+            for root in ground.vault.stops
+        )
+        for end in place.ends
+    )
+
+
+def matches(pattern: str, path: str) -> bool:
+    """Compares by segment. A star does not stand for a dot at the front of a name."""
+    return bool(path) and not is_host(pattern) and _compiled(pattern).fullmatch(path) is not None
+
+
+@lru_cache(maxsize=1_000)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    if not is_path_pattern(pattern):
+        return re.compile(r"(?!)")
+    segments = [*pattern.rstrip("/").split("/"), *(["**", "*"] if pattern.endswith("/") else [])]
+    merged = [name for i, name in enumerate(segments) if name != "**" or segments[i - 1 : i] != ["**"]]
+    last = len(merged) - 1
+    parts = []
+    for position, name in enumerate(merged):
+        if name == "**":
+            parts.append(r"(?:[^/.][^/]*/)*" + ("[^/.][^/]*" if position == last else ""))
+        else:
+            parts.append(_segment(name) + ("" if position == last else "/"))
+    return re.compile("".join(parts), re.DOTALL)
+
+
+def is_path_pattern(pattern: str) -> bool:
+    names = pattern.rstrip("/").split("/")
+    return (
+        0 < len(pattern) <= MAX_LENGTH
+        and pattern.count("*") <= MAX_STARS
+        and not pattern.startswith(("/", "~"))
+        and not {"", ".", ".."}.intersection(names)
+        and not re.search(r"[\x00-\x1f\\\ud800-\udfff]", pattern)
+        and not is_host(pattern)
+    )
+
+
+def _segment(name: str) -> str:
+    body = re.sub(r"(?:\\\*)+", "[^/]*", re.escape(name))
+    return ("(?![.])" if name.startswith("*") else "") + ("[^/]+" if name == "*" else body)

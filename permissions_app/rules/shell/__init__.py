@@ -1,0 +1,10 @@
+"""What a Bash command does, as far as it can be read before it runs.
+
+`parse` gives a tree, `words` takes off quotes and expands, `walk` finds every command in the tree, `programs`
+knows what a command does with its words, `danger` which of them are the worst, `reading` is what comes out.
+"""
+
+from permissions_app.rules.shell.reading import Command, Outcome, Reading
+from permissions_app.rules.shell.walk import read_command
+
+__all__ = ["Command", "Outcome", "Reading", "read_command"]

@@ -1,0 +1,60 @@
+"""Paths that no command may destroy, and devices that none may write."""
+
+import os
+import re
+
+from permissions_app.rules.ground import Ground
+from permissions_app.rules.paths import Place, is_below
+
+BECOME_ROOT = frozenset({"sudo", "sudoedit", "doas", "su", "pkexec", "run0", "gosu", "su-exec", "please"})
+
+_SYSTEM = re.compile(
+    r"(/private)?/(bin|boot|dev|etc|lib|lib32|lib64|libx32|proc|sbin|sys|System|"
+    r"usr(?!/local/[^/]+/)|var/(?:lib|log|cache|spool|backups|mail))(/.*)?",
+    re.DOTALL,
+)
+_WHOLE = re.compile(
+    r"/|/(private|var|opt|srv|run|mnt|media|tmp|root|Library|Applications|home|Users|snap|nix)"
+    r"|/(home|Users|mnt|media)/[^/]+"
+)
+_HARMLESS_DEVICE = re.compile(
+    r"/dev/(null|zero|full|tty|stdin|stdout|stderr|u?random|fd/.*|shm/.*|pts/\d+|tcp/.*|udp/.*)"
+)
+_ALL_IN_IT = re.compile(r"(/[^/]*[*?][^/]*)$")
+_ONLY_WILD = re.compile(r"[.*?\[\]!^{}]+")
+
+
+def is_device(path: str) -> bool:
+    return path.startswith("/dev/") and not _HARMLESS_DEVICE.fullmatch(path)
+
+
+def is_harmless_device(path: str) -> bool:
+    return _HARMLESS_DEVICE.fullmatch(path) is not None
+
+
+def is_system(path: str) -> bool:
+    if path.startswith("/dev/shm/"):  # noqa: S108
+        return False
+    return _SYSTEM.fullmatch(path) is not None or _WHOLE.fullmatch(path) is not None
+
+
+def destroys(place: Place, ground: Ground, *, spares_vault: bool) -> bool:
+    """Would removing this tree, or changing its rights, take the computer, a home or the vault along?"""
+    return any(_is_precious(path, ground, spares_vault=spares_vault) for path in {*place.stops, *place.ends})
+
+
+def without_wild_end(text: str) -> str:
+    """`/etc/*` is `/etc`, for who removes it; `/etc/a*` is not."""
+    while (found := _ALL_IN_IT.search("/" + text)) and _ONLY_WILD.fullmatch(found[1].strip("/")):
+        text = ("/" + text)[: found.start()].removeprefix("/") or ("/" if text.startswith("/") else ".")
+        if text in {"/", "."}:
+            break
+    return text
+
+
+def _is_precious(path: str, ground: Ground, *, spares_vault: bool) -> bool:
+    if is_system(path) or path == os.path.expanduser("~"):  # noqa: PTH111
+        return True
+    if any(is_below(home, path) for home in ground.home.stops):
+        return True
+    return not spares_vault and any(is_below(vault, path) for vault in ground.vault.stops)

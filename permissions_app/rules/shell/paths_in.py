@@ -1,0 +1,110 @@
+"""The paths that the words of a command name."""
+
+import os
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from permissions_app.rules.deny_list import has_secret_name, what_is_denied
+from permissions_app.rules.paths import NotUnderstood, Place, find
+from permissions_app.rules.shell import danger, globs
+from permissions_app.rules.shell.parse import Unreadable
+from permissions_app.rules.shell.reading import Outcome
+from permissions_app.rules.shell.words import UNKNOWN, Word
+
+if TYPE_CHECKING:
+    from permissions_app.rules.shell.walk import Line
+
+MAX_PATHS = 600
+_SEPARATORS = re.compile(r"[=:,@]")
+_CODE = re.compile(r"[^\w./~*-]+")
+
+
+class PathsIn:
+    def __init__(self, line: "Line") -> None:
+        self._line = line
+        self._named: set[tuple[Word, str | None]] = set()
+        self._seen: dict[tuple[str, str | None], Place | None] = {}
+
+    def name(self, words: Iterable[Word]) -> None:
+        for word in words:
+            self._name(word)
+
+    def write(self, words: Iterable[Word]) -> None:
+        for word in words:
+            self._name(word)
+            if not word.known:
+                self._line.reading.indirect = True
+            for text in self.opened(word):
+                place = self.place(text)
+                if place is None or danger.is_harmless_device(text):
+                    continue
+                self._line.reading.writes.append(place)
+                if any(danger.is_device(path) for path in {*place.stops, *place.ends}):
+                    self._line.reading.found(Outcome.DANGEROUS)
+
+    def code(self, text: str) -> None:
+        """Code in another language: whatever in it looks like a path."""
+        for piece in set(_CODE.split(text[:20_000])):
+            if "." in piece and has_secret_name(piece):
+                self._line.reading.found(Outcome.SECRET)
+
+    def opened(self, word: Word) -> list[str]:
+        directory = self._line.scope.directory
+        if word.pattern is None or (directory is None and not word.text.startswith("/")):
+            return [word.text]
+        return globs.matches(word.pattern, directory or "/") or [word.text]
+
+    def place(self, text: str) -> Place | None:
+        """Where a word leads; None where it is no path, or begins nobody knows where."""
+        directory = self._line.scope.directory
+        key = (text, directory)
+        if key not in self._seen:
+            if len(self._seen) > MAX_PATHS:
+                raise Unreadable
+            self._seen[key] = self._find(text, directory)
+        return self._seen[key]
+
+    def _find(self, text: str, directory: str | None) -> Place | None:
+        if directory is None and not text.startswith("/"):
+            return None
+        try:
+            return find(text.replace(UNKNOWN, "?").strip(), directory or "/")
+        except NotUnderstood:
+            return None
+
+    def _name(self, word: Word) -> None:
+        reading = self._line.reading
+        reading.indirect |= not word.known
+        key = (word, self._line.scope.directory)
+        if key in self._named:
+            return
+        self._named.add(key)
+        for piece in _pieces(word.text):
+            if danger.is_harmless_device(piece):
+                continue  # `/dev/stderr` is a link into `/proc/self`
+            if has_secret_name(piece) or self._is_denied(piece):
+                reading.found(Outcome.SECRET)
+        if word.pattern is not None:
+            self._open(word)
+
+    def _open(self, word: Word) -> None:
+        if globs.is_written_for_secret(word.pattern or ""):
+            self._line.reading.found(Outcome.SECRET)
+        if any(has_secret_name(path) or self._is_denied(path) for path in self.opened(word)):
+            self._line.reading.found(Outcome.SECRET)
+
+    def _is_denied(self, text: str) -> bool:
+        place = self.place(text)
+        if place is None:
+            return False
+        self._line.reading.places.append(place)
+        return what_is_denied(place, self._line.ground) is not None
+
+
+def _pieces(text: str) -> set[str]:
+    pieces = {text, *_SEPARATORS.split(text)}
+    if text.startswith("-") and len(text) > 2:
+        pieces.add(text[2:])  # `-f.env`
+    pieces |= {os.path.expanduser(piece) for piece in pieces if piece.startswith("~")}  # noqa: PTH111
+    return {piece for piece in pieces if piece and piece != UNKNOWN}

@@ -1,0 +1,163 @@
+"""Commands that run what their words, their input or a file say."""
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from permissions_app.rules.shell import danger, wrappers
+from permissions_app.rules.shell.reading import Outcome
+from permissions_app.rules.shell.words import UNKNOWN, Word
+from permissions_app.rules.shell.worst import is_dangerous
+
+if TYPE_CHECKING:
+    from permissions_app.rules.shell.walk import Line
+
+SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash"})
+_TESTS = frozenset(
+    {"-name", "-path", "-iname", "-ipath", "-regex", "-iregex", "-type", "-mtime", "-size", "-newer"}
+)
+_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+
+
+def changes_directory(line: "Line", words: list[Word], stdin: str | None) -> None:
+    arguments = [word for word in words[1:] if word.text not in {"-P", "-L", "--", "-e"}]
+    if words[0].text == "popd":
+        line.scope.directory = None
+    else:
+        line.go_to(arguments[0] if arguments else None)
+
+
+def runs_code(line: "Line", words: list[Word], stdin: str | None) -> str | None:
+    """A shell: with code behind `-c`, in a file, or in its input."""
+    line.reading.indirect = True
+    waiting = [word for word in words[1:] if word.text != "--"]
+    has_code = reads_input = False
+    while waiting:
+        text = waiting[0].text
+        if not text.startswith(("-", "+")) or text == "-":
+            break
+        takes_value = re.fullmatch(r"[-+][a-zA-Z]*[oO]|-[a-zA-Z]*o[a-zA-Z]*|--(rcfile|init-file)", text)
+        has_code |= re.fullmatch(r"-[a-zA-Z]*c[a-zA-Z]*", text) is not None
+        reads_input |= re.fullmatch(r"-[a-zA-Z]*s[a-zA-Z]*", text) is not None
+        waiting = waiting[2:] if takes_value else waiting[1:]
+    if has_code:
+        return line.code(waiting[0].text, stdin) if waiting else None
+    if waiting and not reads_input and waiting[0].text != "-":
+        if not waiting[0].known or waiting[0].text.startswith(("/dev/", "/proc/")):
+            line.reading.found(Outcome.UNREADABLE)
+        return None
+    if stdin is None:
+        line.reading.found(Outcome.UNREADABLE)
+        return None
+    return line.code(stdin)
+
+
+def evaluates(line: "Line", words: list[Word], stdin: str | None) -> str | None:
+    line.reading.indirect = True
+    return line.code(" ".join(word.text for word in words[1:]), stdin)
+
+
+def sources(line: "Line", words: list[Word], stdin: str | None) -> None:
+    line.reading.indirect = True
+    if len(words) < 2 or not words[1].known or words[1].text.startswith(("/dev/", "/proc/")):
+        line.reading.found(Outcome.UNREADABLE)
+        if stdin is not None:
+            line.code(stdin)
+
+
+def traps(line: "Line", words: list[Word], stdin: str | None) -> None:
+    line.reading.indirect = True
+    arguments = [word for word in words[1:] if not word.text.startswith("-")]
+    if len(arguments) > 1 and arguments[0].text:
+        line.code(arguments[0].text)
+
+
+def watches(line: "Line", words: list[Word], stdin: str | None) -> None:
+    line.reading.indirect = True
+    rest, options = wrappers.inside(wrappers.Wrapper(frozenset({"-n", "--interval"})), words)
+    if "-x" in options or "--exec" in options:
+        line.run(rest, None)
+    else:
+        line.code(" ".join(word.text for word in rest))
+
+
+def scripts(line: "Line", words: list[Word], stdin: str | None) -> None:
+    line.reading.indirect = True
+    for position, word in enumerate(words[:-1]):
+        if re.fullmatch(r"-[a-z]*c|--command", word.text):
+            line.code(words[position + 1].text)
+    for word in words:
+        if word.text.startswith("--command="):
+            line.code(word.text.removeprefix("--command="))
+
+
+_XARGS_TAKES = frozenset(
+    {
+        *("-I", "-J", "-R", "-n", "-P", "-L", "-d", "-E", "-a", "-s", "--max-args"),
+        *("--max-procs", "--arg-file", "--delimiter", "--max-lines", "--max-chars"),
+        *("--process-slot-var", "--replace"),
+    }
+)
+
+
+def hands_over(line: "Line", words: list[Word], stdin: str | None) -> None:
+    """`xargs`: what comes in becomes words of the command."""
+    line.reading.indirect = True
+    rest, _ = wrappers.inside(wrappers.Wrapper(_XARGS_TAKES), words)
+    given = [Word(text) for text in re.split(r"\s+", stdin) if text] if stdin else [Word(UNKNOWN)]
+    replaced = _replaced(words[: len(words) - len(rest)])
+    if replaced is None:
+        line.run([*rest, *given] if rest else [Word("echo"), *given], None)
+        return
+    for value in given[:20]:
+        line.run([Word(word.text.replace(replaced, value.text)) for word in rest], None)
+
+
+def _replaced(options: list[Word]) -> str | None:
+    for position, word in enumerate(options):
+        if word.text in {"-I", "-J", "--replace"} and position + 1 < len(options):
+            return options[position + 1].text
+        if word.text.startswith("-I"):
+            return word.text[2:]
+        if word.text.startswith("-i"):
+            return word.text[2:] or "{}"
+    return None
+
+
+def finds(line: "Line", words: list[Word], stdin: str | None) -> None:
+    arguments = words[1:]
+    while arguments and arguments[0].text in {"-L", "-P", "-H"}:
+        arguments = arguments[1:]
+    count = next((i for i, w in enumerate(arguments) if w.text.startswith("-") or w.text in {"(", "!"}), None)
+    starts = arguments[:count] or [Word(".")]
+    tests = [word.text for word in arguments]
+    filtered = not _TESTS.isdisjoint(tests)
+    if "-delete" in tests:
+        line.reading.indirect = True
+        line.paths.write(starts)
+        if is_dangerous(line, "rm", [Word("-r"), *_found_below(line, starts, filtered=filtered)]):
+            line.reading.found(Outcome.DANGEROUS)
+    for position, word in enumerate(arguments):
+        if word.text in _FIND_RUNS:
+            _runs_for_each(line, arguments[position + 1 :], _found_below(line, starts, filtered=filtered))
+        elif word.text.startswith("-fprint") or word.text == "-fls":
+            line.paths.write(arguments[position + 1 : position + 2])
+
+
+def _runs_for_each(line: "Line", words: list[Word], found: list[Word]) -> None:
+    line.reading.indirect = True
+    end = next((i for i, word in enumerate(words) if word.text in {";", "+"}), len(words))
+    for path in found[:8]:
+        line.run([Word(word.text.replace("{}", path.text)) for word in words[:end]], None)
+
+
+def _found_below(line: "Line", starts: list[Word], *, filtered: bool) -> list[Word]:
+    """What it finds below where it starts: with a test not the start itself, unless that is the system's."""
+    found = []
+    for start in starts:
+        place = line.paths.place(start.text)
+        system = place is not None and any(danger.is_system(stop) for stop in place.stops)
+        is_home = start.text.rstrip("/") == os.path.expanduser("~")  # noqa: PTH111
+        keeps = not filtered or (system and not is_home)
+        found.append(start if keeps else Word(f"{start.text.rstrip('/')}/found-by-find"))
+    return found

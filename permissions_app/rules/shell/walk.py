@@ -1,0 +1,302 @@
+"""Every command in a line, wherever it stands: in lists, pipes, loops, functions, substitutions."""
+
+import os
+import re
+from collections.abc import Callable, Iterable
+
+from tree_sitter import Node
+
+from permissions_app.rules.ground import Ground
+from permissions_app.rules.shell import programs
+from permissions_app.rules.shell.parse import Unreadable, parse, text_of
+from permissions_app.rules.shell.paths_in import PathsIn
+from permissions_app.rules.shell.reading import Outcome, Reading
+from permissions_app.rules.shell.shapes import calls_itself_twice, flat, only, sentences
+from permissions_app.rules.shell.words import UNKNOWN, Expander, Scope, Word
+
+MAX_DEPTH = 4  # of code in code
+MAX_LEVEL = 60  # of syntax in syntax
+
+_VALUES = frozenset(
+    {"word", "concatenation", "string", "raw_string", "ansi_c_string", "translated_string", "number"}
+    | {"simple_expansion", "expansion", "command_substitution", "process_substitution"}
+    | {"arithmetic_expansion", "brace_expression", "extglob_pattern", "regex", "array"}
+)
+_OWN_SHELL = frozenset({"subshell", "command_substitution", "process_substitution"})
+_SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
+_SILENT = frozenset({"comment", "heredoc_start", "heredoc_end", "variable_name"})
+
+
+def read_command(text: str, ground: Ground, *, behind_wall: bool) -> Reading:
+    reading = Reading()
+    line = Line(reading, ground, Scope(ground.working_directory.stops[0]), behind_wall=behind_wall)
+    try:
+        line.code(text)
+        if line.scope.variables or line.functions:
+            # A loop or a function runs again with what was assigned further down.
+            line.scope.directory = ground.working_directory.stops[0]
+            reading.commands.clear()
+            line.code(text)
+    except (Unreadable, RecursionError):
+        reading.found(Outcome.UNREADABLE)
+    if reading.outcome is not Outcome.WORDS:
+        reading.indirect = True
+    return reading
+
+
+class Line:
+    """One reading of a command line: what it assigned, where it stands, and what was found."""
+
+    def __init__(self, reading: Reading, ground: Ground, scope: Scope, *, behind_wall: bool) -> None:
+        self.reading, self.ground, self.scope, self.behind_wall = reading, ground, scope, behind_wall
+        self.functions: set[str] = set()
+        self.paths = PathsIn(self)
+        self._expander = Expander(scope, lambda node: self.visit(node, None), self._left_as_text)
+        self._depth = self._level = 0
+
+    def code(self, text: str, stdin: str | None = None) -> str | None:
+        """Reads text that is run as a command; says what it prints, where that is clear."""
+        if self._depth > MAX_DEPTH:
+            self.reading.found(Outcome.UNREADABLE)
+            return None
+        if UNKNOWN in text:
+            self.reading.found(Outcome.UNREADABLE)
+            text = text.replace(UNKNOWN, "${KNOWN_WHEN_IT_RUNS}")
+        self._depth += 1
+        try:
+            root = parse(text)
+            if root.has_error:
+                self.reading.found(Outcome.UNREADABLE)
+            return self.visit(root, stdin)
+        except Unreadable:
+            self.reading.found(Outcome.UNREADABLE)
+            return None
+        finally:
+            self._depth -= 1
+
+    def run(self, words: list[Word], stdin: str | None) -> str | None:
+        """One command; says what it prints, where that is clear."""
+        self._level += 1
+        if self._level > MAX_LEVEL:
+            raise Unreadable
+        try:
+            return programs.judge(self, words, stdin)
+        finally:
+            self._level -= 1
+
+    def visit(self, node: Node, stdin: str | None) -> str | None:
+        self._level += 1
+        if self._level > MAX_LEVEL:
+            raise Unreadable
+        before = self.scope.directory
+        try:
+            return self._visit(node, stdin)
+        finally:
+            self._level -= 1
+            if node.type in _OWN_SHELL:
+                self.scope.directory = before
+
+    def _visit(self, node: Node, stdin: str | None) -> str | None:
+        kind = node.type
+        if kind in _SILENT:
+            return None
+        if kind in _WITH_OUTPUT:
+            return _WITH_OUTPUT[kind](self, node, stdin)
+        if kind in _WITHOUT_OUTPUT:
+            _WITHOUT_OUTPUT[kind](self, node)
+            return None
+        if kind in _SUBSTITUTIONS and "\\" in text_of(node) and text_of(node).startswith("`"):
+            return self.code(re.sub(r"\\([`\\$])", r"\1", text_of(node)[1:-1]))
+        if kind in _VALUES and kind not in _SUBSTITUTIONS:
+            self._value(node)
+            return None
+        self.reading.indirect |= kind in {"declaration_command", "unset_command"}
+        return self._in_order(node.named_children, stdin)
+
+    def _value(self, node: Node) -> None:
+        for words in self._expander.words(node):
+            self.paths.name(words)
+
+    def _case(self, node: Node) -> None:
+        """What it compares is text; its patterns name no file."""
+        for child in node.named_children:
+            if child.type in _VALUES:
+                self._expander.words(child)
+            else:
+                self.visit(child, None)
+
+    def _in_order(self, nodes: Iterable[Node], stdin: str | None) -> str | None:
+        printed = [self.visit(node, stdin) for node in nodes if node.type != "comment"]
+        known = [text for text in printed if text is not None]
+        return "\n".join(known) if known and len(known) == len(printed) else None
+
+    def _pipe(self, nodes: Iterable[Node], stdin: str | None) -> str | None:
+        for node in nodes:
+            before = self.scope.directory
+            printed = self.visit(node, stdin)
+            stdin = UNKNOWN if printed is None else printed
+            self.scope.directory = before
+        return stdin
+
+    def _command(self, node: Node, stdin: str | None, more: list[Node]) -> str | None:
+        parts: list[list[tuple[Word, ...]]] = []
+        for child in node.named_children:
+            if child.type == "variable_assignment":
+                self._assign(child, in_front=True)
+            elif child.type == "herestring_redirect":
+                stdin = self._herestring(child)
+            elif child.type == "file_redirect":
+                parts += [self._expander.words(extra) for extra in self._redirect(child)]
+            elif child.type == "command_name" or child.type != "comment":
+                parts.append(self._expander.words(child))
+        parts += [self._expander.words(extra) for extra in more]
+        printed = [self.run(list(words), stdin) for words in sentences(parts)]
+        return printed[0] if len(printed) == 1 else None
+
+    def _redirected(self, node: Node, stdin: str | None) -> str | None:
+        body = node.child_by_field_name("body")
+        more: list[Node] = []
+        after: list[Node] = []
+        redirects = [child for child in node.named_children if body is None or child.id != body.id]
+        printed_away = False
+        while redirects:
+            child = redirects.pop(0)
+            if child.type == "file_redirect":
+                more += self._redirect(child)
+                printed_away |= not re.match(r"2|<", text_of(child))
+                stdin = UNKNOWN if re.match(r"0?<", text_of(child)) else stdin
+            elif child.type == "herestring_redirect":
+                stdin = self._herestring(child)
+            elif child.type == "heredoc_redirect":
+                stdin = self._heredoc(child)
+                for inner in child.named_children:
+                    if inner.type in {"file_redirect", "herestring_redirect"}:
+                        redirects.append(inner)
+                    elif child.child_by_field_name("argument") is not None and inner.type in _VALUES:
+                        more.append(inner)
+                    elif not inner.type.startswith("heredoc") and inner.type != "file_descriptor":
+                        after.append(inner)
+        printed = self._body(body, stdin, more)
+        printed = None if printed_away else printed
+        for inner in after:
+            follows_pipe = inner.type == "pipeline" and text_of(inner).startswith("|")
+            printed = self._pipe(inner.named_children, printed) if follows_pipe else self.visit(inner, None)
+        return printed
+
+    def _body(self, body: Node | None, stdin: str | None, more: list[Node]) -> str | None:
+        if body is None:
+            words = [self._expander.words(extra) for extra in more]
+            printed = [self.run(list(sentence), stdin) for sentence in sentences(words)]
+            return printed[0] if len(printed) == 1 else None
+        if body.type == "command":
+            return self._command(body, stdin, more)
+        printed_by = self.visit(body, stdin)
+        if more:
+            self.reading.found(Outcome.UNREADABLE)
+        return printed_by
+
+    def _redirect(self, node: Node) -> list[Node]:
+        """Looks at where it leads; gives back words that the parser took along and that are the command's."""
+        targets = [child for child in node.named_children if child.type != "file_descriptor"]
+        writes = any(">" in child.type for child in node.children)
+        for words in self._expander.words(targets[0]) if targets else []:
+            if text_of(node).lstrip("0123456789").startswith((">&", "<&")) and words[0].text.isdigit():
+                continue
+            self.paths.write(words) if writes else self.paths.name(words)
+        return targets[1:]
+
+    def _redirect_more(self, node: Node) -> None:
+        words = [self._expander.words(extra) for extra in self._redirect(node)]
+        for sentence in sentences(words) if words else []:
+            self.run(list(sentence), None)
+
+    def _herestring(self, node: Node) -> str:
+        texts = {text for child in node.named_children for text in self._expander.texts(child)}
+        return only(texts)
+
+    def _heredoc(self, node: Node) -> str:
+        inner = {child.type: child for child in node.named_children}
+        start, body = inner.get("heredoc_start"), inner.get("heredoc_body")
+        end = inner.get("heredoc_end")
+        if start is None or body is None or end is None:
+            raise Unreadable
+        text, delimiter = text_of(body), re.sub(r"[\\'\"]", "", text_of(start))
+        lines = [line.lstrip("\t") if node.children[0].type == "<<-" else line for line in text.split("\n")]
+        lines = [*lines[:-1]] if not lines[-1].strip("\t") else lines
+        if text_of(end).strip("\t") != delimiter or delimiter in lines:
+            raise Unreadable  # the parser and Bash would end it at different lines
+        text = "".join(f"{line}\n" for line in lines)
+        if re.search(r"[\\'\"]", text_of(start)) or not re.search(r"[$`\\]", text):
+            return text
+        self._left_as_text(text)
+        return text + UNKNOWN if re.search(r"[$`]", text) else text.replace("\\\n", "")
+
+    def _left_as_text(self, text: str) -> None:
+        """Code in what the parser gave as plain text: read as Bash reads what stands in double quotes."""
+        if re.search(r"(?<!\\)(`|\$\(|[<>]\()", text):
+            quoted = re.sub(r'(?<!\\)"', r"\"", text) if '"' in text else text
+            self.code(f': "{quoted}"')
+            if re.search(r"[<>]\(", text):
+                self.reading.found(Outcome.UNREADABLE)
+
+    def _assign(self, node: Node, *, in_front: bool = False) -> None:
+        self.reading.indirect = True
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        if name is None or name.type != "variable_name":
+            self._in_order(node.named_children, None)
+            return
+        values = self._expander.texts(value) if value is not None else {""}
+        self.paths.name([Word(text) for text in values])
+        if text_of(name) == "IFS" and not in_front:
+            self.scope.splits_oddly = True
+        if text_of(name) in {"BASH_ENV", "ENV", "PROMPT_COMMAND", "PS4"}:
+            self.reading.found(Outcome.UNREADABLE)
+        adds = any(child.type == "+=" for child in node.children)
+        self.scope.assign(text_of(name), {UNKNOWN} if value is None else values, adds=adds)
+
+    def _loop(self, node: Node) -> None:
+        variable, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
+        values: set[str] = set()
+        for child in node.children_by_field_name("value"):
+            for words in self._expander.words(child):
+                self.paths.name(words)
+                values |= {match for word in words for match in self.paths.opened(word)}
+        if variable is not None:
+            self.scope.assign(text_of(variable), values or {UNKNOWN}, adds=False)
+        if body is not None:
+            self.visit(body, None)
+
+    def _function(self, node: Node) -> None:
+        self.reading.indirect = True
+        name = node.child_by_field_name("name")
+        if name is not None:
+            self.functions.add(text_of(name))
+            if calls_itself_twice(node, text_of(name)):
+                self.reading.found(Outcome.DANGEROUS)
+        self._in_order([child for child in node.named_children if name is None or child.id != name.id], None)
+
+    def go_to(self, word: Word | None) -> None:
+        """After a `cd`: relative paths begin elsewhere, or nobody can say where."""
+        if word is None:
+            self.scope.directory = os.path.expanduser("~")  # noqa: PTH111
+        elif not word.known or word.pattern or word.text.startswith("-") or self.scope.directory is None:
+            absolute = word.known and not word.pattern and word.text.startswith("/")
+            self.scope.directory = word.text if absolute else None
+        else:
+            self.scope.directory = os.path.join(self.scope.directory, word.text)  # noqa: PTH118
+
+
+_WITH_OUTPUT: dict[str, Callable[[Line, Node, str | None], str | None]] = {
+    "command": lambda line, node, stdin: line._command(node, stdin, []),
+    "list": lambda line, node, stdin: line._in_order(flat(node), stdin),
+    "pipeline": lambda line, node, stdin: line._pipe(node.named_children, stdin),
+    "redirected_statement": Line._redirected,
+}
+_WITHOUT_OUTPUT: dict[str, Callable[[Line, Node], None]] = {
+    "variable_assignment": Line._assign,
+    "for_statement": Line._loop,
+    "function_definition": Line._function,
+    "file_redirect": lambda line, node: line._redirect_more(node),
+    "case_statement": Line._case,
+    "case_item": Line._case,
+}

@@ -1,0 +1,203 @@
+"""What an answer may widen a session by."""
+
+from typing import Any
+
+import pytest
+
+from permissions_app.rules.setting import Patterns
+from permissions_app.rules.suggestions import (
+    PermissionType,
+    Scope,
+    covers,
+    exactly,
+    permission_type,
+    preview,
+    subject,
+    suggested,
+    with_pattern,
+)
+from permissions_app.rules.tools import ToolCall
+from tests.permissions_app.room import Room
+
+
+def call(tool: str, /, **arguments: Any) -> ToolCall:
+    return ToolCall("toolu_1", tool, arguments)
+
+
+def write(path: str) -> ToolCall:
+    return call("Write", file_path=path, content="x")
+
+
+def bash(command: str) -> ToolCall:
+    return call("Bash", command=command)
+
+
+@pytest.fixture
+def careful(room: Room) -> Room:
+    return room.with_(trust_mode=False)
+
+
+@pytest.fixture
+def operator(careful: Room) -> Room:
+    return careful.at_full
+
+
+def test_a_write_may_widen_from_the_file_to_the_vault(careful: Room) -> None:
+    found = suggested(write("Plans/2026/spring/a.md"), careful.setting)
+    assert [(each.scope, each.pattern) for each in found] == [
+        (Scope.ONCE, ""),
+        (Scope.FILE, "Plans/2026/spring/a.md"),
+        (Scope.FOLDER, "Plans/2026/spring/*"),
+        (Scope.RECURSIVE, "Plans/2026/spring/**/*"),
+        (Scope.ROOT, "Plans/**/*"),
+        (Scope.VAULT, "**/*"),
+    ]
+    assert found[2].label == "the folder Plans/2026/spring/"
+
+
+def test_what_is_suggested_would_let_the_call_through(careful: Room, operator: Room) -> None:
+    for session, asked in (
+        (careful, write("a.md")),
+        (careful, write("Plans/.hidden/a.md")),
+        (operator, bash("git status -s && git status")),
+        (careful.with_(has_read_strangers=True), call("WebFetch", url="https://example.org/a")),
+    ):
+        wider = suggested(asked, session.setting)[1:]
+        assert wider
+        for each in wider:
+            kind = permission_type(asked)
+            widened = session.with_(patterns=with_pattern(session.setting.patterns, kind, each.pattern))
+            assert covers(asked, widened.setting) == each.pattern
+            assert widened.rule(asked.name, **asked.input)[0] == "allow"
+
+
+@pytest.mark.parametrize(
+    ("command", "prefix"),
+    [
+        ("git status -s", "git status"),
+        ("npm test", "npm test"),
+        ("ls -la notes", "ls"),
+        ("cd notes && pytest -q", "pytest"),
+        ("git status && git status", "git status"),
+    ],
+)
+def test_a_command_may_widen_by_how_it_begins(operator: Room, command: str, prefix: str) -> None:
+    once, wider = suggested(bash(command), operator.setting)
+    assert (once.scope, wider.scope) == (Scope.ONCE, Scope.COMMAND)
+    assert (wider.pattern, wider.label) == (prefix, f"commands that begin with {prefix}")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("python x.py", "python -c 'x'", "env", "env git status", "xargs ls", "make", "npm run x", "git"),
+        *("curl x | sh", "$X", "sh x.sh", "git status; git push", "sudo ls", "cat .env", "cat /etc/hostname"),
+        *(
+            "./x",
+            "npx x",
+            "echo 'no end",
+            "rm CLAUDE.md",
+            "git config x y",
+            "FOO=1 npm test",
+            "find . -delete",
+        ),
+    ],
+)
+def test_what_can_run_anything_is_allowed_once(operator: Room, command: str) -> None:
+    assert [each.scope for each in suggested(bash(command), operator.setting)] == [Scope.ONCE]
+
+
+def test_where_a_pattern_would_not_help_only_once_is_offered(room: Room, careful: Room) -> None:
+    for session, asked in (
+        (careful, write("CLAUDE.md")),
+        (careful, write(".env")),
+        (careful.without_wall, bash("git status")),
+        (careful.with_(agent_writes=()), write("a.md")),
+        (room, call("mcp__other__tool")),
+        (room, call("Unheard", path="a.md")),
+        (careful.at_full, write("/etc/hostname")),
+        (careful, write("a*b/c\0")),
+    ):
+        assert [each.scope for each in suggested(asked, session.setting)] == [Scope.ONCE]
+
+
+@pytest.mark.parametrize(
+    ("kind", "pattern"),
+    [
+        *((PermissionType.WRITE, text) for text in ("", "/etc/*", "../x", "a/../b", "~/*", ".env", ".ssh/*")),
+        *(
+            (PermissionType.READ, text)
+            for text in ("https://", "https://*/", "https://*.org/", "http://localhost/")
+        ),
+        *(
+            (PermissionType.BASH, text)
+            for text in ("", "*", "git", "python", "env ls", "make", "npm run x", "'a")
+        ),
+        *(
+            (PermissionType.BASH, text)
+            for text in ("sh", "Bash(*)", "xargs", "$X", "a;b", "git -c x", "sudo")
+        ),
+        *((PermissionType.MCP, "x"), (PermissionType.OTHER, "x")),
+    ],
+)
+def test_a_pattern_that_is_broken_or_too_wide_is_refused(kind: PermissionType, pattern: str) -> None:
+    with pytest.raises(ValueError, match=r"\.$"):
+        with_pattern(Patterns(), kind, pattern)
+
+
+def test_a_pattern_is_added_once_and_leaves_the_others(room: Room) -> None:
+    before = Patterns(read=("a/*",), write=("b/*",), bash=("ls",))
+    after = with_pattern(before, PermissionType.BASH, "git status")
+    assert after == Patterns(read=("a/*",), write=("b/*",), bash=("ls", "git status"))
+    assert with_pattern(after, PermissionType.BASH, "git status") == after
+
+
+def test_a_preview_says_what_of_the_past_a_pattern_would_have_covered(careful: Room) -> None:
+    inside, beside, secret = write("Plans/a.md"), write("Notes/a.md"), write("Plans/.env")
+    found = preview("Plans/**/*", [inside, beside, secret], careful.setting)
+    assert (found.covered, found.not_covered, found.deny_listed) == ((inside,), (beside,), (secret,))
+    commands = [bash("git status -s"), bash("git push"), bash("sudo ls"), call("Read", file_path="x\0")]
+    seen = preview("git status", commands, careful.setting)
+    assert seen.covered == (commands[0],)
+    assert seen.deny_listed == (commands[2],)
+
+
+def test_requests_of_one_tool_and_folder_are_one_card(careful: Room) -> None:
+    setting = careful.setting
+    assert subject(write("Plans/a.md"), setting) == subject(write("Plans/../Plans/b.md"), setting)
+    assert subject(write("Plans/a.md"), setting) != subject(write("Notes/a.md"), setting)
+    assert subject(bash("ls"), setting) == subject(bash("git status"), setting)
+    assert subject(call("WebFetch", url="https://a.example/x"), setting) == "WebFetch a.example"
+    assert subject(call("Read", file_path=7), setting) == "Read"
+
+
+def test_exactly_this_call_is_another_when_anything_behind_it_changed(operator: Room) -> None:
+    script = operator.vault / "x.sh"
+    script.write_text("ls")
+    asked = bash("timeout 5 sh x.sh notes")
+    first = exactly(asked, operator.setting)
+    assert first == exactly(bash("timeout 5 sh x.sh notes"), operator.setting)
+    assert first != exactly(bash("timeout 6 sh x.sh notes"), operator.setting)
+    assert first != exactly(asked, operator.with_(working_directory=operator.outside).setting)
+    script.write_text("ls -la")
+    assert first != exactly(asked, operator.setting)
+
+
+@pytest.mark.parametrize("command", ["./run", "bash run", "source run", "python run", "npm test", "make x"])
+def test_the_content_of_what_a_command_runs_is_part_of_it(operator: Room, command: str) -> None:
+    files = [operator.vault / name for name in ("run", "package.json", "Makefile")]
+    for file in files:
+        file.write_text("one")
+    first = exactly(bash(command), operator.setting)
+    for file in files:
+        file.write_text("two")
+    assert first != exactly(bash(command), operator.setting)
+
+
+def test_a_write_through_a_link_that_was_swapped_is_another_call(careful: Room) -> None:
+    link = careful.vault / "link"
+    link.symlink_to(careful.vault / "notes")
+    first = exactly(write("link/a.md"), careful.setting)
+    link.unlink()
+    link.symlink_to(careful.outside)
+    assert first != exactly(write("link/a.md"), careful.setting)
