@@ -58,6 +58,7 @@ def prepare(turn: Turn, unresumable: str = "") -> Prepared:
         vault=vault,
         config=config,
         sandbox=wall.sandbox,
+        web=wall.sandbox.is_wall and session.trust_level == TrustLevel.VAULT,
         masked=(Path(settings.PARACHUTE_HOME), vault / ".claude" / "projects"),
         read_only=tuple(path for folder in (vault, directory) for path in control_files_in(folder)),
     )

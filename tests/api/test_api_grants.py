@@ -1,5 +1,6 @@
 """Grants made, listed and taken back; requests decided on, once, by people alone."""
 
+from secrets import token_urlsafe
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -7,8 +8,17 @@ import pytest
 from django.contrib.auth.models import User
 
 from permissions_app.audit import Entry
-from permissions_app.grants import holds_spawn_grant, request_grant, spawnable
-from permissions_app.models import GrantRequest, PermissionGrant
+from permissions_app.errors import AlreadyDecided
+from permissions_app.grants import (
+    Wanted,
+    decide_request,
+    holds_spawn_grant,
+    make_grant,
+    request_grant,
+    spawnable,
+)
+from permissions_app.models import GrantRequest, GrantScope, PermissionGrant
+from sessions_app.access.caller import Caller
 from sessions_app.access.models import Scope, Workspace
 from sessions_app.log import as_payload
 from sessions_app.models import Session, SessionEvent
@@ -17,7 +27,7 @@ from tests.agents_app.at_once import at_once
 from tests.api.conftest import Key, _browser_of
 from tests.api.web import Web
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 GRANTS = "/api/workspaces/default/grants"
 REQUESTS = "/api/workspaces/default/grant-requests"
@@ -193,7 +203,7 @@ class TestRequests:
         assert (answer.status, answer.json["status"], answer.json["decidedBy"]) == (200, "approved", "ada")
         assert await holds(session)
         assert await holds(session, within=uuid4()) is (scope == "persistent")
-        event = as_payload(await SessionEvent.objects.order_by("-seq").afirst())
+        event = as_payload(await SessionEvent.objects.alatest("seq"))
         assert (event["type"], event["decision"]) == ("grant_resolved", "granted")
         assert (await ada_browser.get(REQUESTS)).json["requests"] == []
         assert len((await ada_browser.get(f"{REQUESTS}?status=approved")).json["requests"]) == 1
@@ -204,7 +214,7 @@ class TestRequests:
         answer = await ada_browser.post(f"{REQUESTS}/{asked.pk}/deny", {})
         assert (answer.status, answer.json["status"]) == (200, "denied")
         assert not await holds(session)
-        event = as_payload(await SessionEvent.objects.order_by("-seq").afirst())
+        event = as_payload(await SessionEvent.objects.alatest("seq"))
         assert (event["type"], event["decision"]) == ("grant_resolved", "denied")
         assert (await in_thread(request_grant)(session, "writer")).pk != asked.pk
 
@@ -226,10 +236,8 @@ class TestRequests:
         assert (answer.refused, answer.fields) == ((422, "invalid"), ["scope"])
 
 
-def test_of_several_who_decide_at_once_one_does(as_ada: Any, as_ben: Any, asked: GrantRequest) -> None:
-    from permissions_app.errors import AlreadyDecided
-    from permissions_app.grants import decide_request
-    from permissions_app.models import GrantScope
+@pytest.mark.database
+def test_of_several_who_decide_at_once_one_does(as_ada: Caller, as_ben: Caller, asked: GrantRequest) -> None:
 
     def act(number: int) -> str:
         scope = GrantScope.SESSION if number % 2 else None
@@ -244,9 +252,8 @@ def test_of_several_who_decide_at_once_one_does(as_ada: Any, as_ben: Any, asked:
     assert SessionEvent.objects.filter(type="grant_resolved").count() == 1
 
 
-def test_of_several_who_grant_the_same_at_once_all_have_one(as_ada: Any) -> None:
-    from permissions_app.grants import Wanted, make_grant
-    from permissions_app.models import GrantScope
+@pytest.mark.database
+def test_of_several_who_grant_the_same_at_once_all_have_one(as_ada: Caller) -> None:
 
     wanted = Wanted("planner", "writer", GrantScope.PERSISTENT)
     made = at_once(lambda _: make_grant(as_ada, "default", wanted))
@@ -286,7 +293,5 @@ async def test_a_list_costs_as_much_as_one(ada_browser: Web, queries: Any, sessi
 
 
 async def test_a_token_of_an_agents_process_is_good_for_none_of_it(workspace: Workspace) -> None:
-    from secrets import token_urlsafe
-
     agent = Web({"Authorization": f"Bearer {token_urlsafe(32)}"})  # what the door gives a process
     assert (await agent.post(GRANTS, ORDER)).refused == (401, "unauthenticated")

@@ -65,7 +65,7 @@ def test_chosen_rows_are_exported(as_ada_in: Client, rows: list[AuditRow]) -> No
     given = {"action": "export", "_selected_action": [rows[1].pk]}
     answer = as_ada_in.post(ROWS, given)
     assert answer["Content-Disposition"].startswith("attachment")
-    [line] = b"".join(answer.streaming_content).splitlines()  # type: ignore[arg-type]
+    [line] = answer.getvalue().splitlines()
     assert json.loads(line)["tool"] == "Bash"
 
 
