@@ -35,6 +35,7 @@ PORTS = frozenset({80, 443, 8080, 8443})
 TOKEN = 43  # characters of a token; a handover is these, a newline, and the socket
 PIECE = 64 << 10
 PRIVATE = "This name leads to a private address. Agents reach the public web only."
+UNNAMED = "Nobody named this host in the session. Fetch from it with WebFetch, so that a person is asked."
 MOST_AT_ONCE = 32  # connections of one process
 
 
@@ -49,6 +50,7 @@ class Limits:
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 Heard = Callable[[Entry], None]
+MayReach = Callable[[str], bool]
 
 
 async def resolved(host: str, port: int) -> Sequence[str]:
@@ -63,12 +65,16 @@ class EgressPass:
     session_id: UUID
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     turn_id: UUID | None = None
+    may_reach: MayReach = field(default=lambda host: True, repr=False)
     connections: set["asyncio.Task[None]"] = field(default_factory=set, repr=False)
     server: asyncio.Server | None = field(default=None, repr=False)
     _issued: dict[str, "EgressPass"] = field(default_factory=dict, repr=False)
 
-    def enter(self, turn_id: UUID) -> None:
+    def enter(self, turn_id: UUID, may_reach: MayReach | None = None) -> None:
+        """`may_reach` says of a public host whether the session may reach it without asking: the agent's
+        programs come by here too, and nobody is asked about each of their connections."""
         self.turn_id = turn_id
+        self.may_reach = may_reach or (lambda host: True)
 
     def leave(self) -> None:
         """Between turns nothing goes out, and what went is cut."""
@@ -211,6 +217,8 @@ class Egress:
         if wanted.port not in self._ports:
             ports = ", ".join(map(str, sorted(self._ports)))
             raise Refused(403, "port", f"Only the ports {ports} are open to agents.")
+        if not known.may_reach(wanted.host):
+            raise Refused(403, "unnamed_host", UNNAMED)
         try:
             async with asyncio.timeout(self._limits.connect):
                 for address in await self._checked(wanted):

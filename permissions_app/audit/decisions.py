@@ -16,9 +16,9 @@ class TurnAudit:
     """Given to a Gate as `audit`. `who` is whoever the turn answers: `user:7`, or the platform."""
 
     who: str
-    workspace_id: int
+    workspace_id: int | None
     session_id: UUID
-    turn_id: UUID
+    turn_id: UUID | None
 
     def __call__(self, call: ToolCall, decision: Decision, latency_ms: float) -> None:
         audit.record(

@@ -1,19 +1,19 @@
 """A summary that a person can read, and that gives no secret away to whoever reads it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sessions_app.storable import storable
 
 LONGEST = 500  # characters of a summary
 LONGEST_VALUE = 200
-LOOKED_AT = 4_000  # characters of one value that are looked at; a secret that ends beyond is cut off with it
+LOOKED_AT = 1_000  # characters of one value that are looked at; a secret that ends beyond is cut off with it
 MASK = "•••"
 
 _TELLING_NAME = (
-    r"(?:[a-z0-9_-]*(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key"
-    r"|credentials?|authorization|cookie)[a-z0-9_-]*|pwd|pass|auth)"
+    r"(?:[a-z0-9_-]{0,40}(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key"
+    r"|credentials?|authorization|cookie)[a-z0-9_-]{0,40}|pwd|pass|auth)"
 )
 _IS_TELLING = re.compile(_TELLING_NAME, re.IGNORECASE)
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
@@ -52,23 +52,42 @@ def masked(text: str) -> str:
 
 
 def summary(arguments: Mapping[str, Any]) -> str:
-    """`name: value` of each argument, shortest names of things first as the model gave them."""
-    parts = [f"{name}: {_value(str(name), value)}" for name, value in list(arguments.items())[:20]]
-    text: str = storable(", ".join(parts))
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    """`name: value` of each argument, in the order in which the model gave them, until it is long enough."""
+    text = ""
+    for name, value in arguments.items():
+        if len(text) > LONGEST:
+            break
+        text += f"{', ' if text else ''}{str(name)[:LONGEST_VALUE]}: {_value(str(name), value)}"
+    stored: str = storable(text)
+    return stored if len(stored) <= LONGEST else stored[: LONGEST - 1] + "…"
 
 
 def _value(name: str, value: Any) -> str:
     if _IS_TELLING.fullmatch(name):
         return MASK
     if isinstance(value, Mapping):
-        inner = (f"{key}: {_value(str(key), each)}" for key, each in list(value.items())[:10])
-        return _cut("{" + ", ".join(inner) + "}")
+        inner = (f"{_cut(str(key))}: {_one(str(key), each)}" for key, each in value.items())
+        return _cut("{" + _enough(inner) + "}")
     if isinstance(value, list | tuple):
-        return _cut("[" + ", ".join(_value("", each) for each in value[:10]) + "]")
-    return _cut(masked(str(value)[:LOOKED_AT]))
+        return _cut("[" + _enough(_one("", each) for each in value) + "]")
+    return _one(name, value)
 
 
-def _cut(text: str) -> str:
-    line = " ".join(text.split())
+def _enough(parts: Iterator[str]) -> str:
+    text = next(parts, "")
+    while len(text) <= LONGEST_VALUE and (part := next(parts, None)) is not None:
+        text += f", {part}"
+    return text
+
+
+def _one(name: str, value: Any) -> str:
+    """What lies deeper is text: a model can nest as deep as it likes."""
+    return MASK if _IS_TELLING.fullmatch(name) else _cut(masked(_line(value)[:LOOKED_AT]))
+
+
+def _line(value: Any) -> str:
+    return " ".join(str(value)[: 20 * LOOKED_AT].split())
+
+
+def _cut(line: str) -> str:
     return line if len(line) <= LONGEST_VALUE else line[: LONGEST_VALUE - 1] + "…"

@@ -4,6 +4,7 @@ import atexit
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from queue import Empty, Full, Queue
 from time import monotonic
 
@@ -30,6 +31,7 @@ class Writer:
         self._queue: Queue[Entry] = Queue(most_waiting)
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._in_hand: list[Entry] = []
 
     def record(self, entry: Entry) -> None:
         """Returns at once and never raises: a decision is not held up by being written down."""
@@ -37,7 +39,7 @@ class Writer:
             self._start()
             self._queue.put_nowait(entry)
         except Full:
-            self._keep([entry.finished()], "the queue is full")
+            self._keep([finished(entry)], "the queue is full")
         except Exception:
             log.exception("An audit record was not handed over: %r", entry)
 
@@ -56,8 +58,9 @@ class Writer:
         """The last of the process: what the database does not take in time goes to the spool."""
         if self._thread is None or self.flush():
             return
-        left = self._taken(None)
-        self._keep([entry.finished() for entry in left], "the process ends")
+        # What the thread has in hand may be written after all: then it is there already when it is taken up.
+        left = [*self._in_hand, *self._taken(None)]
+        self._keep([finished(entry) for entry in left], "the process ends")
 
     def _start(self) -> None:
         if self._thread is not None and self._thread.is_alive():
@@ -71,12 +74,13 @@ class Writer:
 
     def _write_on(self) -> None:
         while True:
-            batch = self._taken(self._queue.get())
+            batch = self._in_hand = self._taken(self._queue.get())
             try:
-                self._write([entry.finished() for entry in batch])
+                self._write([finished(entry) for entry in batch])
             except Exception:
                 log.exception("%d audit records could not be kept.", len(batch))
             finally:
+                self._in_hand = []
                 for _ in batch:
                     self._queue.task_done()
 
@@ -107,3 +111,11 @@ class Writer:
                 log.critical("An audit record could be kept nowhere (%s): %s", why, entry.as_line())
         else:
             log.warning("%d audit records wait in the spool: %s.", len(entries), why)
+
+
+def finished(entry: Entry) -> Finished:
+    """Arguments that cannot be read, nested a thousand deep perhaps, shall not cost the record."""
+    try:
+        return entry.finished()
+    except (ValueError, TypeError, RecursionError) as error:
+        return replace(entry, arguments={"unreadable": type(error).__name__}).finished()

@@ -301,6 +301,11 @@ class TestWhoMayGoOut:
         out.known.revoke()
         assert await out.connect("public.example") == b""
 
+    async def test_what_the_session_may_not_reach_is_refused(self, out: Out, host: Host) -> None:
+        out.known.enter(uuid4(), lambda name: name == "other.example")
+        assert rule(await out.connect("public.example")) == "unnamed_host"
+        assert host.heard == []
+
     async def test_what_is_open_is_cut_when_the_turn_ends(self, out: Out, host: Host) -> None:
         host.holds.clear()
         async with asyncio.timeout(PATIENCE):

@@ -308,7 +308,20 @@ class TestWriting:
             threading.Event().wait(0.001)
         writer.record(entry(tool="left"))
         writer.close()
-        assert "left" in (spool._folder / "waiting.jsonl").read_text()
+        lines = (spool._folder / "waiting.jsonl").read_text()
+        assert "held" in lines
+        assert "left" in lines
+
+    def test_arguments_without_end_do_not_cost_the_record(self, writer: Writer, database: Database) -> None:
+        deep: dict[str, Any] = {}
+        deep["itself"] = deep
+        nested: Any = []
+        for _ in range(100_000):
+            nested = [nested]
+        for arguments in (deep, {"nested": nested}):
+            writer.record(entry(arguments=arguments))
+        assert writer.flush()
+        assert len(database.has) == 2
 
     def test_a_record_that_cannot_be_kept_anywhere_is_in_the_log(
         self, database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture

@@ -1,5 +1,6 @@
 """What a summary shows, and what it never shows."""
 
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -67,3 +68,13 @@ def test_it_is_short_and_is_text(value: Any) -> None:
 def test_a_secret_that_is_cut_off_does_not_show_its_beginning() -> None:
     assert "sk-ant" not in summary({"command": "x " * 80 + "sk-ant-" + "a" * 9_000})
     assert MASK in summary({"command": "sk-ant-" + "a" * 9_000})
+
+
+@pytest.mark.parametrize(
+    "piece", ["a", "-a", "_", "password", "bearer ", "://", "a:b@", "-u x", "eyJ", '"token": ']
+)
+def test_a_text_that_is_made_to_be_hard_takes_no_time(piece: str) -> None:
+    """It would hold the worker up. (A second is for a machine that does much else.)"""
+    began = monotonic()
+    summary({f"n{number}": [piece * 4_000] * 20 for number in range(20)})
+    assert monotonic() - began < 1

@@ -30,6 +30,8 @@ from agents_app.runtimes.claude import memory
 from agents_app.runtimes.claude.failures import failure_to_confine, failure_to_start
 from agents_app.runtimes.claude.options import launch_for, options_for
 from agents_app.sandboxes.base import CannotConfine, Launch
+from permissions_app.audit import PLATFORM
+from permissions_app.audit.decisions import TurnAudit
 from permissions_app.rules.decision import Decision, Verdict
 from permissions_app.rules.ladder import ToolCall
 
@@ -195,7 +197,7 @@ class ClaudeProcess:
         hook: Any = given
         call = ToolCall(tool_use_id or hook["tool_use_id"], hook["tool_name"], hook["tool_input"])
         turn = self._serves
-        decision = await turn.decide(call, Path(hook["cwd"])) if turn else BETWEEN_TURNS
+        decision = await turn.decide(call, Path(hook["cwd"])) if turn else self._between_turns(call)
         return {
             "hookSpecificOutput": {
                 "hookEventName": "PreToolUse",
@@ -204,13 +206,18 @@ class ClaudeProcess:
             }
         }
 
+    def _between_turns(self, call: ToolCall) -> Decision:
+        """There is no gate to ask, and so none that would record it."""
+        TurnAudit(PLATFORM, None, self.session_id, None)(call, BETWEEN_TURNS, 0.0)
+        return BETWEEN_TURNS
+
     async def _may_use(
         self, name: str, given: dict[str, Any], context: ToolPermissionContext
     ) -> PermissionResultAllow | PermissionResultDeny:
         """The CLI's own second thoughts. Only what the gate allowed, with this very input, is let through."""
         call = ToolCall(context.tool_use_id or "", name, given)
         turn = self._serves
-        decision = await turn.decide_again(call) if turn else BETWEEN_TURNS
+        decision = await turn.decide_again(call) if turn else self._between_turns(call)
         if decision.verdict is Verdict.ALLOW:
             return PermissionResultAllow()
         return PermissionResultDeny(message=decision.reason)
