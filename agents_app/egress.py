@@ -37,6 +37,7 @@ PIECE = 64 << 10
 PRIVATE = "This name leads to a private address. Agents reach the public web only."
 UNNAMED = "Nobody named this host in the session. Fetch from it with WebFetch, so that a person is asked."
 MOST_AT_ONCE = 32  # connections of one process
+MOST_GREETINGS = 500  # connections to the socket of all of them together
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,9 @@ class Egress:
                 logger.exception("The egress door could not take a connection.")
                 await asyncio.sleep(1)
                 continue
+            if len(self._greetings) >= MOST_GREETINGS:
+                connection.close()  # somebody behind a wall uses up our descriptors
+                continue
             greeting = asyncio.create_task(self._greet(connection))
             self._greetings.add(greeting)
             greeting.add_done_callback(self._greetings.discard)
@@ -179,6 +183,8 @@ class Egress:
         assert task is not None
         known.connections.add(task)
         try:
+            if len(known.connections) > 4 * MOST_AT_ONCE:
+                raise ConnectionAbortedError  # it does not wait for answers: this one is not even read
             await self._answer(known, reader, writer)
         except Refused as refused:
             with suppress(OSError):
@@ -298,10 +304,10 @@ def _is_of_this_machine(address: str) -> bool:
     family = sockets.AF_INET6 if ":" in address else sockets.AF_INET
     with sockets.socket(family, sockets.SOCK_DGRAM) as probe:
         try:
-            probe.bind((address, 0))
+            probe.connect((address, 9))  # sends nothing; who speaks to itself does so from that very address
         except OSError:
-            return False
-    return True
+            return False  # there is no way to it at all
+        return bool(probe.getsockname()[0] == address)
 
 
 async def _readable(connection: sockets.socket) -> None:

@@ -1,5 +1,6 @@
 """The only writers of grant requests: an agent asks, a person decides, once."""
 
+import re
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -11,13 +12,15 @@ from permissions_app.audit import PLATFORM, AuditKind, Entry, Outcome
 from permissions_app.errors import AlreadyDecided
 from permissions_app.grants import rights
 from permissions_app.grants.services import Wanted, given
-from permissions_app.models.grants import GrantRequest, GrantScope, GrantType, RequestStatus
+from permissions_app.models.grants import SLUG, GrantRequest, GrantScope, GrantType, RequestStatus
 from sessions_app import log
 from sessions_app.access.caller import Caller
-from sessions_app.errors import Invalid, NotFound
+from sessions_app.errors import Invalid, NotFound, RateLimited
 from sessions_app.models import EventType, Session
+from sessions_app.storable import storable
 
 LONGEST_REASON = 1_000
+MOST_PENDING = 20  # of a session
 
 
 @transaction.atomic
@@ -27,6 +30,8 @@ def request_grant(
     """An agent asks, out of one of its sessions. Asked again while it waits, it is the same request."""
     if child == session.agent_slug:
         raise Invalid.field("child_agent_id", _("An agent cannot start itself. Choose another one."))
+    if re.fullmatch(SLUG, child) is None:
+        raise Invalid.field("child_agent_id", _("This is no name of an agent."))
     named = {
         "workspace_id": session.workspace_id,
         "session": session,
@@ -34,9 +39,16 @@ def request_grant(
         "grant_type": GrantType.SPAWN,
         "child_agent": child,
     }
+    pending = GrantRequest.objects.filter(session=session, status=RequestStatus.PENDING)
+    if pending.exclude(child_agent=child).count() >= MOST_PENDING:
+        raise RateLimited(
+            _("Too many requests of this session wait for a person. Ask again when some are decided.")
+        )
     try:
         with transaction.atomic():
-            asked: GrantRequest = GrantRequest.objects.create(**named, reason=reason[:LONGEST_REASON])
+            asked: GrantRequest = GrantRequest.objects.create(
+                **named, reason=storable(reason)[:LONGEST_REASON]
+            )
     except IntegrityError:
         there = GrantRequest.objects.filter(**named, status=RequestStatus.PENDING).first()
         if there is None:

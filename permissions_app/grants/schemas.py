@@ -5,10 +5,17 @@ from uuid import UUID
 from pydantic import Field
 
 from permissions_app.grants.services import Wanted
-from permissions_app.models.grants import GrantRequest, GrantScope, GrantType, PermissionGrant, RequestStatus
+from permissions_app.models.grants import (
+    SLUG,
+    GrantRequest,
+    GrantScope,
+    GrantType,
+    PermissionGrant,
+    RequestStatus,
+)
 from sessions_app.schemas import Order, Wire
 
-Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,99}$", examples=["code-writer"])]
+Slug = Annotated[str, Field(pattern=SLUG, examples=["code-writer"])]
 
 
 class Details(Order):

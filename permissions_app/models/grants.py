@@ -16,6 +16,8 @@ from permissions_app.querysets import GrantQuerySet, GrantRequestQuerySet
 from sessions_app.access.models import Workspace, among
 from sessions_app.models import Session
 
+SLUG = r"^[a-z0-9][a-z0-9_-]{0,99}$"  # of an agent
+
 
 class GrantType(models.TextChoices):
     SPAWN = "spawn", _("Start sessions of another agent")

@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from agents_app.egress import Egress, EgressPass, Limits
+from agents_app.egress import MOST_AT_ONCE, Egress, EgressPass, Limits
 from permissions_app.audit import Entry
 
 PATIENCE = 10
@@ -240,6 +240,7 @@ async def test_our_own_public_address_is_none_of_the_web(
     names: Names, host: Host, told: list[Entry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agents_app.egress._reads_as_public", lambda host: True)
+    names.known["public.example"] = [["127.0.0.1"]]
     async with way_out(names, host, told, also=frozenset()) as out:
         assert rule(await out.connect("public.example")) == "private_address"
 
@@ -333,6 +334,19 @@ class TestLimits:
         host.answer = b"x" * 200_000
         async with way_out(names, host, told, limits=Limits(size=100_000)) as out:
             assert len(await out.connect("public.example")) < 150_000
+
+    async def test_of_connections_at_once(self, out: Out, host: Host) -> None:
+        host.holds.clear()
+        opened = []
+        async with asyncio.timeout(PATIENCE):
+            for _ in range(MOST_AT_ONCE):
+                reader, writer = await out.open()
+                writer.write(f"CONNECT public.example:{out.port} HTTP/1.1\r\n\r\nGET".encode())
+                await reader.readuntil(b"hello")
+                opened.append(writer)
+            assert rule(await out.connect("public.example")) == "too_many"
+            for writer in opened:
+                writer.close()
 
     async def test_of_a_request_that_does_not_come(self, names: Names, host: Host, told: list[Entry]) -> None:
         async with way_out(names, host, told, limits=Limits(head=0.05)) as out:

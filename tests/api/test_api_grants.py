@@ -17,9 +17,11 @@ from permissions_app.grants import (
     request_grant,
     spawnable,
 )
+from permissions_app.grants.requests import MOST_PENDING
 from permissions_app.models import GrantRequest, GrantScope, PermissionGrant
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Scope, Workspace
+from sessions_app.errors import Invalid, RateLimited
 from sessions_app.log import as_payload
 from sessions_app.models import Session, SessionEvent
 from sessions_app.threads import in_thread
@@ -194,6 +196,18 @@ class TestRequests:
         again = await in_thread(request_grant)(session, "writer")
         assert again.pk == asked.pk
         assert await SessionEvent.objects.acount() == 1
+
+    @pytest.mark.parametrize("child", ["planner", "", "Upper", "../x", "x" * 101, "a\nb", "a\n"])
+    async def test_what_is_no_agent_is_not_asked_for(self, child: str, session: Session) -> None:
+        with pytest.raises(Invalid):
+            await in_thread(request_grant)(session, child)
+
+    async def test_an_agent_asks_for_so_many_and_no_more(self, session: Session) -> None:
+        for number in range(MOST_PENDING):
+            await in_thread(request_grant)(session, f"child-{number}", "because\0")
+        with pytest.raises(RateLimited):
+            await in_thread(request_grant)(session, "one-more")
+        assert await in_thread(request_grant)(session, "child-1")
 
     @pytest.mark.parametrize("scope", ["session", "persistent"])
     async def test_an_approval_grants(
