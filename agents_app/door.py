@@ -108,7 +108,7 @@ class Door:
         server = web.Server(self._answer, handler_cancellation=True, access_log=None, auto_decompress=False)
         self._runner = web.ServerRunner(server, shutdown_timeout=1.0)
         await self._runner.setup()
-        await web.SockSite(self._runner, _listener(self.socket)).start()
+        await web.SockSite(self._runner, listener_at(self.socket)).start()
 
     async def close(self) -> None:
         await self._runner.cleanup()
@@ -260,7 +260,7 @@ def _opened(headers: CIMultiDict[str], upstream: Upstream) -> CIMultiDict[str]:
     return headers
 
 
-def _listener(path: Path) -> sockets.socket:
+def listener_at(path: Path) -> sockets.socket:
     """A socket that no other user can connect to, not even before its mode is set: it does not listen yet."""
     path.unlink(missing_ok=True)
     listener = sockets.socket(sockets.AF_UNIX)

@@ -14,6 +14,7 @@ from django.db import Error as DatabaseProblem
 
 from agents_app import model_access, workers
 from agents_app.door import Door
+from agents_app.egress import Egress
 from agents_app.runtimes.base import Runtime
 from agents_app.turns import leases, ringing
 from agents_app.turns.run import run_session
@@ -36,6 +37,7 @@ class TurnWorker:
         self._turns: set[asyncio.Task[None]] = set()
         self._runtime: Runtime
         self._door: Door
+        self._egress: Egress
         self._look = asyncio.Lock()
         self._renewing: asyncio.Task[None]
         self._looking: asyncio.Task[None]
@@ -79,10 +81,12 @@ class TurnWorker:
             turn.cancel()
 
     async def _open(self) -> None:
-        socket = Path(settings.PARACHUTE_RUN) / f"door-{self.holder.name.partition('@')[0]}.sock"
-        self._door = Door(socket, await in_thread(model_access.current)())
+        run, name = Path(settings.PARACHUTE_RUN), self.holder.name.partition("@")[0]
+        self._door = Door(run / f"door-{name}.sock", await in_thread(model_access.current)())
         await self._door.open()
-        self._runtime = _runtime(self._door)
+        self._egress = Egress(run / f"egress-{name}.sock")
+        await self._egress.open()
+        self._runtime = _runtime(self._door, self._egress)
         await in_thread(leases.release_predecessor)(self.holder)
         await self._say_alive()
         # What waits may have been rung for in the worker's last life, when nobody took it any more.
@@ -130,6 +134,7 @@ class TurnWorker:
         self._looking.cancel()
         await self._runtime.close()
         await self._door.close()
+        await self._egress.close()
         await in_thread(workers.say_goodbye)(self.holder.name, self.holder.boot)
 
 
@@ -152,10 +157,10 @@ def running() -> TurnWorker:
     return _running
 
 
-def _runtime(door: Door) -> Runtime:
+def _runtime(door: Door, egress: Egress) -> Runtime:
     """The SDK is imported here, when a turn worker starts, and by nobody else."""
     if settings.PARACHUTE_RUNTIME == "claude":
-        runtime: Runtime = import_module("agents_app.runtimes.claude.runtime").ClaudeRuntime(door)
+        runtime: Runtime = import_module("agents_app.runtimes.claude.runtime").ClaudeRuntime(door, egress)
         return runtime
     chosen: Runtime = import_module(settings.PARACHUTE_RUNTIME).runtime
     return chosen

@@ -40,9 +40,10 @@ app.conf.update(
         "ring-for-waiting-turns": {"task": "agents_app.tasks.ring_for_waiting_turns", "schedule": 5.0},
         "sweep-lost-turns": {"task": "agents_app.tasks.sweep_lost_turns", "schedule": 15.0},
         "complete-idle-sessions": {"task": "agents_app.tasks.complete_idle_sessions", "schedule": 60.0},
+        "seal-audit": {"task": "permissions_app.tasks.seal_audit", "schedule": 60.0},
     },
 )
-app.autodiscover_tasks(["agents_app"])
+app.autodiscover_tasks(["agents_app", "permissions_app"])
 
 
 @setup_logging.connect

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 
 from permissions_app.rules.decision import Decision, Verdict
 from permissions_app.rules.ladder import ToolCall, decide
@@ -15,17 +16,28 @@ log = logging.getLogger(__name__)
 ANSWERS_WITHIN = 20.0  # seconds; the CLI itself blocks a call whose hook takes a minute
 
 Heard = Callable[[ToolCall, Decision], Awaitable[None]]
+Audit = Callable[[ToolCall, Decision, float], None]  # with how many ms it took; returns at once, never raises
+
+
+def _unheard(call: ToolCall, decision: Decision, latency_ms: float) -> None: ...
 
 
 class Gate:
     """The gate of one turn.
 
-    `is_current` says whether the worker still holds the turn; `on_denied` writes a refusal into the stream.
+    `is_current` says whether the worker still holds the turn; `on_denied` writes a refusal into the stream;
+    `audit` is told each decision.
     """
 
     def __init__(
-        self, setting: Setting, *, is_current: Callable[[], Awaitable[bool]], on_denied: Heard
+        self,
+        setting: Setting,
+        *,
+        is_current: Callable[[], Awaitable[bool]],
+        on_denied: Heard,
+        audit: Audit = _unheard,
     ) -> None:
+        self._audit = audit
         self.setting = setting
         self._is_current = is_current
         self._on_denied = on_denied
@@ -34,6 +46,12 @@ class Gate:
 
     async def __call__(self, call: ToolCall, directory: Path) -> Decision:
         """Decides one call of an agent that stands in `directory` at this moment."""
+        began = monotonic()
+        decision = await self._answer(call, directory)
+        self._audit(call, decision, (monotonic() - began) * 1000)
+        return decision
+
+    async def _answer(self, call: ToolCall, directory: Path) -> Decision:
         try:
             async with asyncio.timeout(ANSWERS_WITHIN):
                 decision = await self._decide(call, replace(self.setting, working_directory=directory))
@@ -56,6 +74,7 @@ class Gate:
         """A refusal that the gate did not make itself, such as the CLI's own: told all the same, once."""
         decision = Decision(Verdict.DENY, rule, reason)
         if call.id not in self._refused:
+            self._audit(call, decision, 0.0)
             await self._refuse(call, decision)
         return decision
 

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.db import connections
 
 from agents_app.runtimes.scripted import ScriptedRuntime, runtime
+from permissions_app import audit
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Membership, Role, Workspace
 from sessions_app.access.services import caller_of_user, make_key
@@ -27,6 +28,14 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
 
     for done in [_pool.submit(let_go) for _ in range(THREADS)]:
         done.result(20)
+
+
+@pytest.fixture(autouse=True)
+def audited(monkeypatch: pytest.MonkeyPatch) -> list[audit.Entry]:
+    """What was recorded. No thread writes it: it would meet the end of the test."""
+    heard: list[audit.Entry] = []
+    monkeypatch.setattr(audit, "_sink", heard.append)
+    return heard
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ class RunRequest:
     vault: Path
     config: Path
     sandbox: Sandbox
+    web: bool = False  # it may reach public hosts from behind its wall
     read_only: tuple[Path, ...] = ()  # what steers agents, editors and git: a wall lets nobody write there
     masked: tuple[Path, ...] = ()  # hidden in the wall, wherever they lie: our own home may be in the vault
 

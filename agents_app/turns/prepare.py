@@ -13,6 +13,8 @@ from agents_app.runtimes.base import RunRequest
 from agents_app.turns.opening import about
 from agents_app.turns.starting import Row, Start, start_of
 from agents_app.walls import wall_for
+from permissions_app.audit import PLATFORM
+from permissions_app.audit.decisions import TurnAudit
 from permissions_app.rules.control_files import control_files_in
 from permissions_app.rules.setting import Setting, Trust
 from sessions_app import transcripts
@@ -28,6 +30,7 @@ class Prepared:
     rows: list[Row]  # how it is announced
     previous_messages: int
     resume_failed: bool
+    audit: TurnAudit
 
 
 def prepare(turn: Turn, unresumable: str = "") -> Prepared:
@@ -55,13 +58,17 @@ def prepare(turn: Turn, unresumable: str = "") -> Prepared:
         vault=vault,
         config=config,
         sandbox=wall.sandbox,
+        web=wall.sandbox.is_wall and session.trust_level == TrustLevel.VAULT,
         masked=(Path(settings.PARACHUTE_HOME), vault / ".claude" / "projects"),
         read_only=tuple(path for folder in (vault, directory) for path in control_files_in(folder)),
     )
     operators = _is_operator(session.created_by) and _is_operator(start.message.author)
     setting = _setting(session, request, is_wall=wall.sandbox.is_wall, operator=operators)
     rows = _announcement(session, start, warnings, context)
-    return Prepared(request, setting, start, rows, session.message_count, bool(unresumable))
+    author = start.message.author_id
+    who = f"user:{author}" if author else PLATFORM
+    audit = TurnAudit(who, session.workspace_id, session.pk, turn.pk)
+    return Prepared(request, setting, start, rows, session.message_count, bool(unresumable), audit)
 
 
 def _announcement(

@@ -130,7 +130,9 @@ class TurnRun:
         return prepare(self._turn, unresumable)
 
     async def _run_through(self, prepared: Prepared, recorder: Recorder) -> Outcome:
-        gate = Gate(prepared.setting, is_current=self._is_current, on_denied=recorder.denied)
+        gate = Gate(
+            prepared.setting, is_current=self._is_current, on_denied=recorder.denied, audit=prepared.audit
+        )
         outcome: Outcome | None = None
         try:
             async with (

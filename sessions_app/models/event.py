@@ -25,6 +25,8 @@ class EventType(models.TextChoices):
     TOOL_USE = "tool_use", "tool_use"
     TOOL_RESULT = "tool_result", "tool_result"
     PERMISSION_DENIED = "permission_denied", "permission_denied"
+    GRANT_REQUEST = "grant_request", "grant_request"
+    GRANT_RESOLVED = "grant_resolved", "grant_resolved"
     WARNING = "warning", "warning"
     SESSION_UNAVAILABLE = "session_unavailable", "session_unavailable"
     DONE = "done", "done"

@@ -15,6 +15,7 @@ from agents_app.turns import prepare as preparing
 from agents_app.turns.claim import claim
 from agents_app.turns.opening import Opening, open_turn
 from agents_app.turns.worker import Holder
+from permissions_app.audit import Entry
 from sessions_app import bus
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace
@@ -265,3 +266,15 @@ def test_opening_a_turn_takes_few_queries(as_ada: Caller, rings: list[UUID]) -> 
     with CaptureQueriesContext(connection) as existing:
         open_turn(as_ada, Opening("and now?", session_id=opened.session_id), key="k")
     assert (len(statements(new)), len(statements(existing))) == (9, 13)
+
+
+async def test_each_decision_of_the_gate_is_recorded_for_whoever_spoke(
+    engine: Engine, audited: list[Entry], ada: User, workspace: Workspace
+) -> None:
+    engine.runtime.scripts["look"] = [Use("Read", {"file_path": "Welcome.md"}), Use("Read", {}), Say("Ok.")]
+    opened = await engine.say("look")
+    await engine.run(opened)
+    assert [(each.tool, each.outcome) for each in audited] == [("Read", "allowed"), ("Read", "denied")]
+    assert {(each.session_id, each.turn_id, each.who, each.workspace_id) for each in audited} == {
+        (opened.session_id, opened.turn_id, f"user:{ada.pk}", workspace.pk)
+    }

@@ -13,8 +13,11 @@ import pytest
 
 from parachute_site.api import api
 from parachute_site.asgi import application
+from permissions_app.grants import request_grant
+from permissions_app.models import PermissionGrant
 from sessions_app.access.models import ApiKey
-from sessions_app.models import Attachment
+from sessions_app.models import Attachment, Session
+from sessions_app.threads import in_thread
 from tests.api.web import Answer, Web
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -38,6 +41,14 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/chat/session/{session_id}/archive"): {},
     ("POST", "/api/chat/session/{session_id}/unarchive"): {},
     ("POST", "/api/auth/keys"): {"name": "x", "workspaces": ["{workspace}"]},
+    ("POST", "/api/workspaces/{slug}/grants"): {
+        "agent": "default",
+        "details": {"childAgentId": "writer"},
+        "scope": "session",
+        "sessionId": "{session_id}",
+    },
+    ("POST", "/api/workspaces/{slug}/grant-requests/{grant_request_id}/approve"): {"scope": "session"},
+    ("POST", "/api/workspaces/{slug}/grant-requests/{grant_request_id}/deny"): {},
 }
 STREAMS = {("GET", "/api/chat/{session_id}/events")}
 PRIVATE = "a word that nobody else may read"
@@ -80,7 +91,18 @@ async def foreign(ada_calls: Web) -> dict[str, Any]:
         "attachment_id": (await Attachment.objects.aget()).pk,
         "key_id": key.pk,
         "workspace": "default",
+        "slug": "default",
+        **await in_thread(_foreign_grants)(said["sessionId"]),
     }
+
+
+def _foreign_grants(session_id: str) -> dict[str, Any]:
+    session = Session.objects.select_related("workspace").get(pk=session_id)
+    asked = request_grant(session, "reader", PRIVATE)
+    held = PermissionGrant.objects.create(
+        workspace=session.workspace, agent="default", child_agent="scribe", scope="persistent"
+    )
+    return {"grant_request_id": asked.pk, "grant_id": held.pk}
 
 
 def test_every_route_of_the_streams_is_known_here() -> None:
@@ -113,6 +135,7 @@ async def test_a_foreign_id_is_answered_as_an_unknown_one(
     method: str, path: str, foreign: dict[str, Any], cy_calls: Web
 ) -> None:
     unknown: dict[str, Any] = {name: uuid4() for name in ("session_id", "turn_id", "attachment_id")}
+    unknown |= {"grant_id": uuid4(), "grant_request_id": uuid4(), "slug": "nowhere"}
     unknown |= {"key_id": 10**9, "workspace": "nowhere"}
     of_foreign, of_unknown = [await ask(cy_calls, method, path, each) for each in (foreign, unknown)]
     assert (of_foreign.status, of_foreign.body) == (of_unknown.status, of_unknown.body)

@@ -145,3 +145,25 @@ class TestItFailsClosed:
         assert asked.is_set()
         assert (decision.verdict, decision.rule) == (Verdict.DENY, "gate_failed")
         assert not gate.allowed_this(READ)
+
+
+async def test_each_decision_is_audited_once_with_what_it_took(setting: Setting, turn: Turn) -> None:
+    heard: list[tuple[str, Verdict, str]] = []
+
+    def audit(call: ToolCall, decision: Decision, latency_ms: float) -> None:
+        assert 0 <= latency_ms < 20_000
+        heard.append((call.id, decision.verdict, decision.rule))
+
+    gate = Gate(setting, is_current=turn.is_current, on_denied=turn.on_denied, audit=audit)
+    allowed = await gate(READ, setting.vault)
+    await gate(SECRET, setting.vault)
+    await gate.refused_elsewhere(SECRET, "deny_list", "The CLI says so too.")
+    await gate.refused_elsewhere(QUESTION, "deny_list", "The CLI alone says so.")
+    turn.is_held = ConnectionError()
+    await gate(READ, setting.vault)
+    assert [(each[0], each[1].value, each[2]) for each in heard] == [
+        ("t1", "allow", allowed.rule),
+        ("t2", "deny", "deny_list"),
+        ("t3", "deny", "deny_list"),
+        ("t1", "deny", "gate_failed"),
+    ]

@@ -5,7 +5,7 @@ every door that the CLI has for that is shut here by name. `tests/contracts` pro
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import claude_agent_sdk
@@ -45,7 +45,7 @@ def options_for(
         env=launcher.orders_for(launch),
         cwd=request.directory,
         model=request.model,
-        tools=TOOLS if request.sandbox.is_wall else TOOLS_WITH_A_NETWORK,
+        tools=TOOLS if request.sandbox.is_wall and not request.web else TOOLS_WITH_A_NETWORK,
         setting_sources=[],
         strict_mcp_config=True,
         mcp_servers={},
@@ -63,7 +63,15 @@ def options_for(
     )
 
 
-def launch_for(request: RunRequest, *, papers: Path, mark: str, token: str, door: Path) -> Launch:
+def launch_for(
+    request: RunRequest,
+    *,
+    papers: Path,
+    mark: str,
+    token: str,
+    door: Path,
+    way_out: Callable[[Launch], Launch] | None = None,
+) -> Launch:
     """The process itself: exactly this environment, exactly these places, behind the request's wall."""
     environment = {
         **RETRIES,
@@ -85,13 +93,14 @@ def launch_for(request: RunRequest, *, papers: Path, mark: str, token: str, door
         readable=(CLI, papers, door, *request.read_only),
         masked=request.masked,
     )
-    return request.sandbox.confine(launch)
+    return request.sandbox.confine(way_out(launch) if way_out else launch)
 
 
 def _settings(deny: list[str]) -> Mapping[str, object]:
     return {
         "disableAllHooks": True,  # those of files; the gate is a hook of the SDK and stays
         "disableSkillShellExecution": True,
+        "skipWebFetchPreflight": True,  # or each host is told to api.anthropic.com before it is fetched from
         "permissions": {"deny": deny},
         "env": {"ANTHROPIC_BASE_URL": DOOR},
     }

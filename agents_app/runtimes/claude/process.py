@@ -8,6 +8,7 @@ from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
+from uuid import UUID
 
 from claude_agent_sdk import (
     ClaudeSDKClient,
@@ -22,11 +23,15 @@ from claude_agent_sdk import (
 
 from agents_app import launcher
 from agents_app.door import Door, Trouble
+from agents_app.egress import Egress
+from agents_app.launcher.outward import outward
 from agents_app.runtimes.base import RunRequest
 from agents_app.runtimes.claude import memory
 from agents_app.runtimes.claude.failures import failure_to_confine, failure_to_start
 from agents_app.runtimes.claude.options import launch_for, options_for
-from agents_app.sandboxes.base import CannotConfine
+from agents_app.sandboxes.base import CannotConfine, Launch
+from permissions_app.audit import PLATFORM
+from permissions_app.audit.decisions import TurnAudit
 from permissions_app.rules.decision import Decision, Verdict
 from permissions_app.rules.ladder import ToolCall
 
@@ -57,6 +62,7 @@ class Fingerprint:
     vault: Path
     sandbox: str
     masked: tuple[Path, ...]
+    web: bool
     read_only: tuple[Path, ...]
     deny: tuple[str, ...]
 
@@ -70,19 +76,24 @@ class Fingerprint:
             vault=request.vault,
             sandbox=request.sandbox.name,
             masked=request.masked,
+            web=request.web,
             read_only=request.read_only,
             deny=tuple(deny),
         )
 
 
 class ClaudeProcess:
-    def __init__(self, request: RunRequest, deny: list[str], door: Door, papers: Path) -> None:
+    def __init__(
+        self, request: RunRequest, deny: list[str], door: Door, papers: Path, egress: Egress | None = None
+    ) -> None:
         self.session_id = request.session_id
         self.fingerprint = Fingerprint.of(request, deny)
         self.client: ClaudeSDKClient
         self._mark = launcher.new_mark()
         self._door = door
         self._pass = door.issue()
+        self._egress = egress
+        self._out = egress.issue(request.session_id) if egress and request.web else None
         self._papers = tempfile.TemporaryDirectory(prefix="run-", dir=papers)
         self._last_words: deque[str] = deque(maxlen=3)
         self._serves: Served | None = None
@@ -103,11 +114,15 @@ class ClaudeProcess:
 
     def serve(self, turn: Served, turn_id: str) -> None:
         self._serves, self._pass.turn = turn, turn_id
+        if self._out:
+            self._out.enter(UUID(turn_id))
 
     async def rest(self) -> int:
         """Between turns it may neither ask the model nor use a tool, and what the last turn left is ended.
         Says how many bytes it holds."""
         self._serves, self._pass.turn = None, None
+        if self._out:
+            self._out.leave()
         await asyncio.to_thread(launcher.end_everything, self._mark, None, self._own)
         return await asyncio.to_thread(memory.held_by, [pid for pid, _ in self._own])
 
@@ -127,6 +142,8 @@ class ClaudeProcess:
         """The certain end. What the SDK thinks of it does not change that it is one."""
         self._serves, self._pass.turn = None, None
         self._pass.revoke()
+        if self._out:
+            self._out.revoke()
         await asyncio.to_thread(launcher.end_everything, self._mark)
         try:
             async with asyncio.timeout(CLOSES_WITHIN):
@@ -153,7 +170,12 @@ class ClaudeProcess:
         papers = Path(self._papers.name)
         try:
             launch = launch_for(
-                request, papers=papers, mark=self._mark, token=self._pass.token, door=self._door.socket
+                request,
+                papers=papers,
+                mark=self._mark,
+                token=self._pass.token,
+                door=self._door.socket,
+                way_out=self._way_out if self._out else None,
             )
         except CannotConfine as error:
             raise failure_to_confine(error) from error
@@ -164,6 +186,10 @@ class ClaudeProcess:
         options.stderr = self._last_words.append
         return options
 
+    def _way_out(self, launch: Launch) -> Launch:
+        assert self._egress and self._out
+        return outward(launch, self._egress, self._out, not_through="door.invalid")
+
     async def _before_tool(
         self, given: HookInput, tool_use_id: str | None, context: HookContext
     ) -> HookJSONOutput:
@@ -171,7 +197,7 @@ class ClaudeProcess:
         hook: Any = given
         call = ToolCall(tool_use_id or hook["tool_use_id"], hook["tool_name"], hook["tool_input"])
         turn = self._serves
-        decision = await turn.decide(call, Path(hook["cwd"])) if turn else BETWEEN_TURNS
+        decision = await turn.decide(call, Path(hook["cwd"])) if turn else self._between_turns(call)
         return {
             "hookSpecificOutput": {
                 "hookEventName": "PreToolUse",
@@ -180,13 +206,18 @@ class ClaudeProcess:
             }
         }
 
+    def _between_turns(self, call: ToolCall) -> Decision:
+        """There is no gate to ask, and so none that would record it."""
+        TurnAudit(PLATFORM, None, self.session_id, None)(call, BETWEEN_TURNS, 0.0)
+        return BETWEEN_TURNS
+
     async def _may_use(
         self, name: str, given: dict[str, Any], context: ToolPermissionContext
     ) -> PermissionResultAllow | PermissionResultDeny:
         """The CLI's own second thoughts. Only what the gate allowed, with this very input, is let through."""
         call = ToolCall(context.tool_use_id or "", name, given)
         turn = self._serves
-        decision = await turn.decide_again(call) if turn else BETWEEN_TURNS
+        decision = await turn.decide_again(call) if turn else self._between_turns(call)
         if decision.verdict is Verdict.ALLOW:
             return PermissionResultAllow()
         return PermissionResultDeny(message=decision.reason)

@@ -15,6 +15,7 @@ from claude_agent_sdk import ClaudeSDKError, Message, UserMessage
 from django.conf import settings
 
 from agents_app.door import Door
+from agents_app.egress import Egress
 from agents_app.endings import to_its_end
 from agents_app.runtimes.base import CannotResume, RunFailed, RunRequest, Waits
 from agents_app.runtimes.claude.failures import failure_to_start
@@ -39,8 +40,8 @@ ALLOWED_BEFORE = Decision(Verdict.ALLOW, "gate", "The gate allowed this call a m
 
 
 class ClaudeRuntime:
-    def __init__(self, door: Door, *, most_warm: int | None = None) -> None:
-        self._door = door
+    def __init__(self, door: Door, egress: Egress | None = None, *, most_warm: int | None = None) -> None:
+        self._door, self._egress = door, egress
         self._papers = _own_folder(door.socket.stem)
         self._warm = WarmProcesses(MOST if most_warm is None else most_warm)
         self._starts = Starts(self._warm.make_room)
@@ -82,7 +83,7 @@ class ClaudeRuntime:
         if warm := await self._warm.take(request, Fingerprint.of(request, deny)):
             return warm, True
         request.config.mkdir(mode=0o700, parents=True, exist_ok=True)
-        process = ClaudeProcess(request, deny, self._door, self._papers)
+        process = ClaudeProcess(request, deny, self._door, self._papers, self._egress)
         try:
             async with self._starts.slot(waits):
                 await process.start(request)

@@ -1,0 +1,320 @@
+"""The one way from an agent behind a wall to the web: a forward proxy in the worker's event loop.
+
+It resolves a name itself, once; every address must be of the public web; and it connects to an address that
+it looked at, so no second answer of a name server leads elsewhere. It follows nothing and looks into nothing.
+
+Behind the wall is no network but a loopback of its own. What starts an agent there (`launcher/inside.py`)
+opens a listening socket on that loopback and hands it over here, with the process's token: from then on
+whoever connects to it in there is served out here, and no process of ours has to stay inside.
+"""
+
+import asyncio
+import logging
+import secrets
+import socket as sockets
+from asyncio import StreamReader, StreamWriter
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from uuid import UUID
+
+from agents_app import egress_requests as requests
+from agents_app.door import listener_at
+from agents_app.egress_requests import Refused, Wanted
+from permissions_app import audit
+from permissions_app.audit import AuditKind, Entry, Outcome
+from permissions_app.rules import hosts
+from permissions_app.rules.paths import NotUnderstood
+
+logger = logging.getLogger(__name__)
+
+PORTS = frozenset({80, 443, 8080, 8443})
+TOKEN = 43  # characters of a token; a handover is these, a newline, and the socket
+PIECE = 64 << 10
+PRIVATE = "This name leads to a private address. Agents reach the public web only."
+UNNAMED = "Nobody named this host in the session. Fetch from it with WebFetch, so that a person is asked."
+MOST_AT_ONCE = 32  # connections of one process
+MOST_GREETINGS = 500  # connections to the socket of all of them together
+
+
+@dataclass(frozen=True)
+class Limits:
+    head: float = 10.0  # seconds until a request is there
+    connect: float = 20.0  # seconds to resolve and connect
+    idle: float = 60.0  # seconds without a byte in either direction
+    whole: float = 600.0  # seconds of one connection
+    size: int = 256 << 20  # bytes of one connection, both directions together
+
+
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+Heard = Callable[[Entry], None]
+MayReach = Callable[[str], bool]
+
+
+async def resolved(host: str, port: int) -> Sequence[str]:
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=sockets.SOCK_STREAM)
+    return list(dict.fromkeys(str(each[4][0]) for each in found))
+
+
+@dataclass(eq=False)
+class EgressPass:
+    """What lets one process out, while a turn runs in it."""
+
+    session_id: UUID
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    turn_id: UUID | None = None
+    may_reach: MayReach = field(default=lambda host: True, repr=False)
+    connections: set["asyncio.Task[None]"] = field(default_factory=set, repr=False)
+    server: asyncio.Server | None = field(default=None, repr=False)
+    _issued: dict[str, "EgressPass"] = field(default_factory=dict, repr=False)
+
+    def enter(self, turn_id: UUID, may_reach: MayReach | None = None) -> None:
+        """`may_reach` says of a public host whether the session may reach it without asking: the agent's
+        programs come by here too, and nobody is asked about each of their connections."""
+        self.turn_id = turn_id
+        self.may_reach = may_reach or (lambda host: True)
+
+    def leave(self) -> None:
+        """Between turns nothing goes out, and what went is cut."""
+        self.turn_id = None
+        for each in self.connections:
+            each.cancel()
+
+    def revoke(self) -> None:
+        self._issued.pop(self.token, None)
+        self.leave()
+        if self.server is not None:
+            self.server.close()
+
+
+class Egress:
+    """`also` are addresses that count as public: for tests, whose traffic stays on the loopback."""
+
+    def __init__(
+        self,
+        socket: Path,
+        *,
+        resolve: Resolve = resolved,
+        ports: frozenset[int] = PORTS,
+        also: frozenset[str] = frozenset(),
+        limits: Limits | None = None,
+        heard: Heard = audit.record,
+    ) -> None:
+        self.socket = socket
+        self._resolve, self._ports, self._also = resolve, ports, also
+        self._limits = limits or Limits()
+        self._heard = heard
+        self._issued: dict[str, EgressPass] = {}
+        self._greetings: set[asyncio.Task[None]] = set()
+
+    async def open(self) -> None:
+        self._listener = listener_at(self.socket)
+        self._listener.listen(128)
+        self._listener.setblocking(False)
+        self._accepting = asyncio.create_task(self._accept())
+
+    async def close(self) -> None:
+        self._accepting.cancel()
+        for greeting in self._greetings:
+            greeting.cancel()
+        for known in tuple(self._issued.values()):
+            known.revoke()
+        self._listener.close()
+        self.socket.unlink(missing_ok=True)
+
+    def issue(self, session_id: UUID) -> EgressPass:
+        known = EgressPass(session_id, _issued=self._issued)
+        self._issued[known.token] = known
+        return known
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, _ = await loop.sock_accept(self._listener)
+            except OSError:
+                logger.exception("The egress door could not take a connection.")
+                await asyncio.sleep(1)
+                continue
+            if len(self._greetings) >= MOST_GREETINGS:
+                connection.close()  # somebody behind a wall uses up our descriptors
+                continue
+            greeting = asyncio.create_task(self._greet(connection))
+            self._greetings.add(greeting)
+            greeting.add_done_callback(self._greetings.discard)
+
+    async def _greet(self, connection: sockets.socket) -> None:
+        """Either hands a listening socket over, or is itself what a request comes by."""
+        with connection:
+            try:
+                async with asyncio.timeout(self._limits.head):
+                    await _readable(connection)
+                    said, descriptors, _, _ = sockets.recv_fds(connection, TOKEN + 1, 1)
+                known = self._issued.get(said.decode("ascii", "replace").removesuffix("\n"))
+                if descriptors:
+                    await self._take_over(sockets.socket(fileno=descriptors[0]), known)
+                    connection.send(b"ok\n")
+                elif known is not None:
+                    await self._serve(known, *await asyncio.open_connection(sock=connection.dup()))
+            except (TimeoutError, OSError) as error:
+                logger.warning("A process was not let through the egress door: %s", error)
+
+    async def _take_over(self, listener: sockets.socket, known: EgressPass | None) -> None:
+        """Once for each process, before its agent runs: an agent could make a listener of its own that holds
+        the whole loop up, by keeping a second handle on it."""
+        is_good = (
+            listener.family == sockets.AF_INET
+            and listener.type == sockets.SOCK_STREAM
+            and listener.getsockopt(sockets.SOL_SOCKET, sockets.SO_ACCEPTCONN)
+        )
+        if known is None or known.server is not None or not is_good:
+            listener.close()
+            raise OSError("no token, or it has been used, or no listening socket")
+        listener.setblocking(False)
+        known.server = await asyncio.start_server(
+            partial(self._serve, known), sock=listener, limit=requests.LONGEST
+        )
+
+    async def _serve(self, known: EgressPass, reader: StreamReader, writer: StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        known.connections.add(task)
+        try:
+            if len(known.connections) > 4 * MOST_AT_ONCE:
+                raise ConnectionAbortedError  # it does not wait for answers: this one is not even read
+            await self._answer(known, reader, writer)
+        except Refused as refused:
+            with suppress(OSError):
+                writer.write(refused.response())
+                await writer.drain()
+        except (TimeoutError, OSError, asyncio.CancelledError):
+            writer.transport.abort()  # half an answer must not look whole
+        finally:
+            known.connections.discard(task)
+            writer.close()
+
+    async def _answer(self, known: EgressPass, reader: StreamReader, writer: StreamWriter) -> None:
+        async with asyncio.timeout(self._limits.head):
+            wanted = await requests.read(reader)
+        began = monotonic()
+        try:
+            remote = await self._connected(known, wanted)
+        except Refused as refused:
+            self._tell(known, wanted, refused.rule, began)
+            raise
+        self._tell(known, wanted, "", began)
+        try:
+            if wanted.is_tunnel:
+                writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            else:
+                remote[1].write(wanted.head)
+            await self._relay((reader, writer), remote)
+        finally:
+            remote[1].close()
+
+    async def _connected(self, known: EgressPass, wanted: Wanted) -> tuple[StreamReader, StreamWriter]:
+        if known.turn_id is None:
+            raise Refused(403, "no_turn", "No turn is running: nothing goes out between turns.")
+        if len(known.connections) > MOST_AT_ONCE:
+            raise Refused(503, "too_many", f"An agent may have {MOST_AT_ONCE} connections at once.")
+        if wanted.port not in self._ports:
+            ports = ", ".join(map(str, sorted(self._ports)))
+            raise Refused(403, "port", f"Only the ports {ports} are open to agents.")
+        if not known.may_reach(wanted.host):
+            raise Refused(403, "unnamed_host", UNNAMED)
+        try:
+            async with asyncio.timeout(self._limits.connect):
+                for address in await self._checked(wanted):
+                    with suppress(OSError):
+                        return await asyncio.open_connection(address, wanted.port)
+        except TimeoutError:
+            raise Refused(504, "no_answer", "The host did not answer in time.") from None
+        raise Refused(502, "no_answer", "The host could not be reached.")
+
+    async def _checked(self, wanted: Wanted) -> Sequence[str]:
+        """The addresses of a public host. One that is not public among them is enough to refuse it."""
+        if not _reads_as_public(wanted.host):
+            raise Refused(403, "private_host", "This is no host of the public web. Agents reach no other.")
+        try:
+            addresses = await self._resolve(wanted.host, wanted.port)
+        except (OSError, UnicodeError):
+            raise Refused(502, "unknown_host", "This name is not known.") from None
+        if not addresses:
+            raise Refused(502, "unknown_host", "This name is not known.")
+        for address in addresses:
+            if address not in self._also and (not _reads_as_public(address) or _is_of_this_machine(address)):
+                raise Refused(403, "private_address", PRIVATE)
+        return addresses
+
+    async def _relay(
+        self, ours: tuple[StreamReader, StreamWriter], remote: tuple[StreamReader, StreamWriter]
+    ) -> None:
+        """Until the host has said all, or a limit is met."""
+        left, end = self._limits.size, asyncio.get_running_loop().time() + self._limits.whole
+
+        async def pump(reader: StreamReader, writer: StreamWriter, limit: asyncio.Timeout) -> None:
+            nonlocal left
+            while piece := await reader.read(PIECE):
+                left -= len(piece)
+                if left < 0:
+                    raise OSError("too large")
+                limit.reschedule(min(asyncio.get_running_loop().time() + self._limits.idle, end))
+                writer.write(piece)
+                await writer.drain()
+            writer.write_eof()
+
+        async with asyncio.timeout(self._limits.idle) as limit:
+            sending = asyncio.create_task(pump(ours[0], remote[1], limit))
+            try:
+                await pump(remote[0], ours[1], limit)
+            finally:
+                sending.cancel()
+                await asyncio.gather(sending, return_exceptions=True)
+
+    def _tell(self, known: EgressPass, wanted: Wanted, refused: str, began: float) -> None:
+        verb = f"refused ({refused})" if refused else "let through"
+        logger.info("Session %s: %s:%d was %s.", known.session_id, wanted.host, wanted.port, verb)
+        self._heard(
+            Entry(
+                kind=AuditKind.EGRESS,
+                outcome=Outcome.DENIED if refused else Outcome.ALLOWED,
+                session_id=known.session_id,
+                turn_id=known.turn_id,
+                tool="egress",
+                arguments={"host": wanted.host, "port": wanted.port},
+                rule=refused or "public_host",
+                latency_ms=(monotonic() - began) * 1000,
+            )
+        )
+
+
+def _reads_as_public(host: str) -> bool:
+    """By the rules that the gate has too; of an address they have the last word."""
+    try:
+        return hosts.is_public(f"http://[{host}]/" if ":" in host else f"http://{host}/")
+    except NotUnderstood:
+        return False
+
+
+def _is_of_this_machine(address: str) -> bool:
+    """A public address may be our own, and behind it is what listens here."""
+    family = sockets.AF_INET6 if ":" in address else sockets.AF_INET
+    with sockets.socket(family, sockets.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((address, 9))  # sends nothing; who speaks to itself does so from that very address
+        except OSError:
+            return False  # there is no way to it at all
+        return bool(probe.getsockname()[0] == address)
+
+
+async def _readable(connection: sockets.socket) -> None:
+    loop = asyncio.get_running_loop()
+    there = asyncio.Event()
+    loop.add_reader(connection, there.set)
+    try:
+        await there.wait()
+    finally:
+        loop.remove_reader(connection)

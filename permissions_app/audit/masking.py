@@ -1,0 +1,93 @@
+"""A summary that a person can read, and that gives no secret away to whoever reads it."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sessions_app.storable import storable
+
+LONGEST = 500  # characters of a summary
+LONGEST_VALUE = 200
+LOOKED_AT = 1_000  # characters of one value that are looked at; a secret that ends beyond is cut off with it
+MASK = "•••"
+
+_TELLING_NAME = (
+    r"(?:[a-z0-9_-]{0,40}(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key"
+    r"|credentials?|authorization|cookie)[a-z0-9_-]{0,40}|pwd|pass|auth)"
+)
+_IS_TELLING = re.compile(_TELLING_NAME, re.IGNORECASE)
+_PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*-----|\Z)", re.DOTALL), MASK),
+    (re.compile(r"(?i)\b(authorization|cookie|set-cookie)(\"?\s*[:=]\s*)[^\"'\r\n]+"), rf"\1\2{MASK}"),
+    (re.compile(r"(?i)\b(bearer|basic|digest)\s+[\w.~+/=-]{6,}"), rf"\1 {MASK}"),
+    (re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^/\s@]*:[^/\s]*@"), rf"\1{MASK}@"),  # user:password@host
+    (re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^/\s@:]{12,}@"), rf"\1{MASK}@"),  # token@host
+    (
+        re.compile(
+            rf"(?i)(?<![a-z0-9])({_TELLING_NAME})([\"']?\s*[:=]\s*)(\"[^\"]*\"?|'[^']*'?|[^\s\"'&;|,)]+)"
+        ),
+        rf"\1\2{MASK}",
+    ),
+    (
+        re.compile(rf"(?i)(--?{_TELLING_NAME})(\s+)(\"[^\"]*\"?|'[^']*'?|[^\s\"'&;|]+)"),
+        rf"\1\2{MASK}",
+    ),
+    (re.compile(r"(?i)(\s-u\s*)(\S+?):(\S+)"), rf"\1\2:{MASK}"),  # curl -u ada:password
+    (
+        re.compile(
+            r"\b(?:sk-[\w-]{8,}|para_[\w-]{8,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{10,}"
+            r"|xox[abeprs]-[\w-]{8,}|AKIA[0-9A-Z]{12,}|ASIA[0-9A-Z]{12,}|AIza[\w-]{20,}|ya29\.[\w.-]{10,}"
+            r"|hf_\w{16,}|npm_\w{16,}|pypi-[\w-]{16,}|\d{6,12}:AA[\w-]{20,}"
+            r"|eyJ[\w-]{6,}\.[\w-]{6,}(?:\.[\w-]*)?)"
+        ),
+        MASK,
+    ),
+)
+
+
+def masked(text: str) -> str:
+    for pattern, instead in _PATTERNS:
+        text = pattern.sub(instead, text)
+    return text
+
+
+def summary(arguments: Mapping[str, Any]) -> str:
+    """`name: value` of each argument, in the order in which the model gave them, until it is long enough."""
+    text = ""
+    for name, value in arguments.items():
+        if len(text) > LONGEST:
+            break
+        text += f"{', ' if text else ''}{str(name)[:LONGEST_VALUE]}: {_value(str(name), value)}"
+    stored: str = storable(text)
+    return stored if len(stored) <= LONGEST else stored[: LONGEST - 1] + "…"
+
+
+def _value(name: str, value: Any) -> str:
+    if _IS_TELLING.fullmatch(name):
+        return MASK
+    if isinstance(value, Mapping):
+        inner = (f"{_cut(str(key))}: {_one(str(key), each)}" for key, each in value.items())
+        return _cut("{" + _enough(inner) + "}")
+    if isinstance(value, list | tuple):
+        return _cut("[" + _enough(_one("", each) for each in value) + "]")
+    return _one(name, value)
+
+
+def _enough(parts: Iterator[str]) -> str:
+    text = next(parts, "")
+    while len(text) <= LONGEST_VALUE and (part := next(parts, None)) is not None:
+        text += f", {part}"
+    return text
+
+
+def _one(name: str, value: Any) -> str:
+    """What lies deeper is text: a model can nest as deep as it likes."""
+    return MASK if _IS_TELLING.fullmatch(name) else _cut(masked(_line(value)[:LOOKED_AT]))
+
+
+def _line(value: Any) -> str:
+    return " ".join(str(value)[: 20 * LOOKED_AT].split())
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= LONGEST_VALUE else line[: LONGEST_VALUE - 1] + "…"

@@ -1,0 +1,44 @@
+"""Who may decide about grants: nobody gives what they could not do themselves.
+
+What an agent may always do is the business of the workspace's owners. What it may do in one session is for
+whoever may write there, since they could start the child themselves. Who only looks decides nothing.
+"""
+
+from uuid import UUID
+
+from django.utils.translation import gettext as _
+
+from permissions_app.models.grants import GrantScope
+from sessions_app.access.caller import MAY_WRITE, Caller
+from sessions_app.access.models import Role, Workspace
+from sessions_app.errors import Forbidden, Invalid, NotFound
+from sessions_app.models import Session
+
+
+def workspace_of(caller: Caller, slug: str) -> Workspace:
+    workspace = Workspace.objects.visible_to(caller).filter(slug=slug).first()
+    if workspace is None:
+        raise NotFound
+    return workspace  # type: ignore[no-any-return]
+
+
+def check(caller: Caller, workspace: Workspace, scope: str) -> None:
+    """Raises Forbidden."""
+    roles = (Role.OWNER,) if scope == GrantScope.PERSISTENT else MAY_WRITE
+    if Workspace.objects.filter(caller.within(roles=roles), pk=workspace.pk).exists():
+        return
+    if scope == GrantScope.PERSISTENT:
+        raise Forbidden(_("Only an owner of this workspace may decide what its agents may always do."))
+    raise Forbidden(_("You may read here, and decide nothing. An owner of the workspace can change that."))
+
+
+def session_of(workspace: Workspace, agent: str, session_id: UUID | None) -> Session:
+    """The session that a grant is for; it must be one of the agent's."""
+    if session_id is None:
+        raise Invalid.field(
+            "sessionId", _("Name the session that this is for, or make the grant persistent.")
+        )
+    session = Session.objects.filter(pk=session_id, workspace=workspace).first()
+    if session is None or session.agent_slug != agent:
+        raise Invalid.field("sessionId", _("This agent has no such session in this workspace."))
+    return session  # type: ignore[no-any-return]

@@ -1,0 +1,30 @@
+from argparse import ArgumentParser
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.core.management import BaseCommand
+from django.utils import timezone
+
+from permissions_app.audit.exporting import lines
+from permissions_app.models.audit import AuditRow
+
+
+def _time(given: str) -> datetime:
+    found = datetime.fromisoformat(given)
+    return found if timezone.is_aware(found) else timezone.make_aware(found)
+
+
+class Command(BaseCommand):
+    help = "Prints the audit as JSONL, oldest first."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--session", type=UUID, help="this one alone")
+        parser.add_argument("--since", type=_time, help="an ISO 8601 time")
+
+    def handle(self, *args: Any, session: UUID | None, since: datetime | None, **options: Any) -> None:
+        wanted: dict[str, Any] = {"session_id": session} if session else {}
+        if since:
+            wanted["at__gte"] = since
+        for line in lines(AuditRow.objects.filter(**wanted)):
+            self.stdout.write(line, ending="")

@@ -1,0 +1,415 @@
+"""The egress door: public hosts alone, by the address that was looked at. Nothing leaves the loopback."""
+
+import array
+import asyncio
+import os
+import socket as sockets
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from agents_app.egress import MOST_AT_ONCE, Egress, EgressPass, Limits
+from permissions_app.audit import Entry
+
+PATIENCE = 10
+HOME = "127.0.0.77"  # where the web is, in these tests
+SESSION = UUID(int=5)
+
+
+class Names:
+    """A name server that answers as it is told to, another way each time if there is more than one."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, list[list[str]]] = {"public.example": [[HOME]]}
+        self.asked: list[str] = []
+
+    async def resolve(self, host: str, port: int) -> Sequence[str]:
+        self.asked.append(host)
+        if host not in self.known:
+            found = await asyncio.get_running_loop().getaddrinfo(host, port, flags=sockets.AI_NUMERICHOST)
+            return [str(each[4][0]) for each in found]
+        answers = self.known[host]
+        return answers.pop(0) if len(answers) > 1 else answers[0]
+
+
+class Host:
+    """A server of the web that keeps what it was sent and answers with what it was told to."""
+
+    def __init__(self) -> None:
+        self.heard: list[bytes] = []
+        self.answer = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+        self.holds = asyncio.Event()
+        self.holds.set()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.heard.append(await reader.read(65_536))
+        writer.write(self.answer)
+        await writer.drain()
+        await self.holds.wait()
+        writer.close()
+
+
+class Out:
+    """A process of a session that has a way out, and its turn."""
+
+    def __init__(self, egress: Egress, known: EgressPass, port: int) -> None:
+        self.egress, self.known, self.port = egress, known, port
+
+    async def open(self, token: str | None = None) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_unix_connection(str(self.egress.socket))
+        writer.write(f"{self.known.token if token is None else token}\n".encode())
+        await writer.drain()
+        return reader, writer
+
+    async def ask(self, text: str, token: str | None = None) -> bytes:
+        async with asyncio.timeout(PATIENCE):
+            reader, writer = await self.open(token)
+            writer.write(text.replace("{port}", str(self.port)).encode("latin-1"))
+            try:
+                return await reader.read()
+            except ConnectionError:
+                return b""
+            finally:
+                writer.close()
+
+    async def connect(self, host: str, port: int | None = None) -> bytes:
+        asked = f"CONNECT {host}:{port or self.port} HTTP/1.1\r\nHost: x\r\n\r\n"
+        return await self.ask(f"{asked}GET / HTTP/1.1\r\n\r\n")
+
+
+def status(answer: bytes) -> int:
+    return int(answer.split()[1])
+
+
+def rule(answer: bytes) -> str:
+    return answer.partition(b"X-Parachute-Rule: ")[2].partition(b"\r")[0].decode()
+
+
+@pytest.fixture
+def names() -> Names:
+    return Names()
+
+
+@pytest.fixture
+async def host() -> AsyncIterator[Host]:
+    yield Host()
+
+
+@pytest.fixture
+def told() -> list[Entry]:
+    return []
+
+
+@asynccontextmanager
+async def way_out(names: Names, host: Host, told: list[Entry], **more: Any) -> AsyncIterator[Out]:
+    server = await asyncio.start_server(host.serve, HOME, 0)
+    port = server.sockets[0].getsockname()[1]
+    with tempfile.TemporaryDirectory() as folder:  # short: the path of a unix socket ends at 107 bytes
+        given = {"ports": frozenset({port}), "also": frozenset({HOME}), **more}
+        egress = Egress(Path(folder) / "out.sock", resolve=names.resolve, heard=told.append, **given)
+        await egress.open()
+        known = egress.issue(SESSION)
+        known.enter(uuid4())
+        try:
+            yield Out(egress, known, port)
+        finally:
+            host.holds.set()
+            await egress.close()
+            server.close()
+
+
+@pytest.fixture
+async def out(names: Names, host: Host, told: list[Entry]) -> AsyncIterator[Out]:
+    async with way_out(names, host, told) as made:
+        yield made
+
+
+async def test_a_tunnel_leads_to_a_public_host(out: Out, host: Host, told: list[Entry]) -> None:
+    answer = await out.connect("public.example")
+    assert answer.startswith(b"HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 200 OK")
+    assert answer.endswith(b"hello")
+    assert host.heard == [b"GET / HTTP/1.1\r\n\r\n"]
+    [entry] = told
+    assert (entry.kind, entry.outcome, entry.session_id) == ("egress", "allowed", SESSION)
+    assert entry.turn_id == out.known.turn_id
+    assert entry.arguments == {"host": "public.example", "port": out.port}
+
+
+async def test_a_plain_request_is_passed_on_without_what_is_the_proxys(out: Out, host: Host) -> None:
+    answer = await out.ask(
+        "GET http://public.example:{port}/a?b=c HTTP/1.1\r\nHost: elsewhere\r\nProxy-Authorization: x\r\n"
+        "Connection: keep-alive\r\nAccept: */*\r\n\r\n"
+    )
+    assert answer.endswith(b"hello")
+    lines = host.heard[0].decode().split("\r\n")
+    assert lines[0] == "GET /a?b=c HTTP/1.1"
+    assert sorted(lines[1:-2]) == ["Accept: */*", "Connection: close", f"Host: public.example:{out.port}"]
+
+
+async def test_what_redirects_is_handed_over_and_not_followed(out: Out, host: Host) -> None:
+    host.answer = b"HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/\r\nContent-Length: 0\r\n\r\n"
+    answer = await out.ask("GET http://public.example:{port}/ HTTP/1.1\r\n\r\n")
+    assert status(answer) == 302
+    assert len(host.heard) == 1
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "localhost",
+        "127.0.0.1",
+        "127.1",
+        "0x7f.1",
+        "2130706433",
+        "0177.0.0.1",
+        "0.0.0.0",
+        "0",
+        "[::1]",
+        "[::]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:10.0.0.1]",
+        "[64:ff9b::7f00:1]",
+        "[2002:7f00:1::]",
+        "[fe80::1]",
+        "[fd00:ec2::254]",
+        "[ff02::1]",
+        "169.254.169.254",
+        "100.100.100.200",
+        "168.63.129.16",
+        "192.0.0.192",
+        "10.0.0.1",
+        "172.16.0.1",
+        "192.168.1.1",
+        "100.64.0.1",
+        "224.0.0.1",
+        "255.255.255.255",
+        "metadata.google.internal",
+        "printer.local",
+        "intranet",
+        "parachute",
+    ],
+)
+async def test_what_is_not_public_is_refused(name: str, out: Out, host: Host, told: list[Entry]) -> None:
+    answer = await out.connect(name)
+    assert (status(answer), rule(answer)) == (403, "private_host")
+    plain = await out.ask(f"GET http://{name}:{{port}}/ HTTP/1.1\r\n\r\n")
+    assert status(plain) == 403
+    assert host.heard == []
+    assert {(each.outcome, each.rule) for each in told} == {("denied", "private_host")}
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1",
+        "127.0.0.78",
+        "10.1.2.3",
+        "169.254.169.254",
+        "::1",
+        "::ffff:127.0.0.77",
+        "fe80::1%lo",
+        "100.64.0.9",
+    ],
+)
+async def test_a_name_that_leads_to_a_private_address_is_refused(
+    address: str, out: Out, names: Names, host: Host
+) -> None:
+    names.known["public.example"] = [[address]]
+    assert rule(await out.connect("public.example")) == "private_address"
+    names.known["public.example"] = [[HOME, address]]
+    assert rule(await out.connect("public.example")) == "private_address"
+    assert host.heard == []
+
+
+async def test_the_second_answer_of_a_name_server_is_never_asked_for(
+    out: Out, names: Names, host: Host
+) -> None:
+    names.known["public.example"] = [[HOME], ["127.0.0.1"]]
+    assert (await out.connect("public.example")).endswith(b"hello")
+    assert names.asked == ["public.example"]
+    assert rule(await out.connect("public.example")) == "private_address"
+    assert len(host.heard) == 1
+
+
+async def test_our_own_public_address_is_none_of_the_web(
+    names: Names, host: Host, told: list[Entry], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agents_app.egress._reads_as_public", lambda host: True)
+    names.known["public.example"] = [["127.0.0.1"]]
+    async with way_out(names, host, told, also=frozenset()) as out:
+        assert rule(await out.connect("public.example")) == "private_address"
+
+
+async def test_other_ports_are_closed(out: Out, told: list[Entry]) -> None:
+    for port in (22, 25, 3333, 65_535):
+        assert rule(await out.connect("public.example", port)) == "port"
+
+
+async def test_a_name_that_nobody_knows(out: Out) -> None:
+    assert rule(await out.connect("unknown.example")) == "unknown_host"
+
+
+async def test_a_host_that_does_not_answer(out: Out, names: Names) -> None:
+    async with way_out(names, Host(), []) as other:
+        closed = other.port
+    out.egress._ports = frozenset({closed})
+    assert rule(await out.connect("public.example", closed)) == "no_answer"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GET / HTTP/1.1\r\n\r\n",
+        "GET https://public.example:{port}/ HTTP/1.1\r\n\r\n",
+        "GET ftp://public.example:{port}/ HTTP/1.1\r\n\r\n",
+        "GET http://ada:pw@public.example:{port}/ HTTP/1.1\r\n\r\n",
+        "GET http://public.example\\@127.0.0.1:{port}/ HTTP/1.1\r\n\r\n",
+        "CONNECT public.example HTTP/1.1\r\n\r\n",
+        "CONNECT public.example:{port}\r\n\r\n",
+        "CONNECT pub\xfcblic.example:{port} HTTP/1.1\r\n\r\n",
+        "CONNECT public.example%00.x:{port} HTTP/1.1\r\n\r\n",
+        "GET http://public.example:{port}/ HTTP/1.1\r\n folded: x\r\n\r\n",
+        "GET http://public.example:{port}/ HTTP/1.1\r\nno header\r\n\r\n",
+        "nonsense\r\n\r\n",
+    ],
+)
+async def test_what_is_not_understood_is_refused(text: str, out: Out, host: Host) -> None:
+    answer = await out.ask(text)
+    assert (status(answer), rule(answer)) == (400, "request")
+    assert host.heard == []
+
+
+async def test_a_head_without_end_is_refused(out: Out) -> None:
+    assert status(await out.ask("GET http://public.example/ HTTP/1.1\r\n" + "x: y\r\n" * 20_000)) == 431
+
+
+class TestWhoMayGoOut:
+    @pytest.mark.parametrize("token", ["", "x", "x" * 43])
+    async def test_without_a_token_nobody(self, token: str, out: Out, host: Host) -> None:
+        assert await out.ask("CONNECT public.example:{port} HTTP/1.1\r\n\r\n", token) == b""
+        assert host.heard == []
+
+    async def test_between_turns_nobody(self, out: Out, host: Host) -> None:
+        out.known.leave()
+        assert rule(await out.connect("public.example")) == "no_turn"
+
+    async def test_with_a_token_that_was_revoked_nobody(self, out: Out) -> None:
+        out.known.revoke()
+        assert await out.connect("public.example") == b""
+
+    async def test_what_the_session_may_not_reach_is_refused(self, out: Out, host: Host) -> None:
+        out.known.enter(uuid4(), lambda name: name == "other.example")
+        assert rule(await out.connect("public.example")) == "unnamed_host"
+        assert host.heard == []
+
+    async def test_what_is_open_is_cut_when_the_turn_ends(self, out: Out, host: Host) -> None:
+        host.holds.clear()
+        async with asyncio.timeout(PATIENCE):
+            reader, writer = await out.open()
+            writer.write(f"CONNECT public.example:{out.port} HTTP/1.1\r\n\r\nGET".encode())
+            await reader.readuntil(b"hello")
+            out.known.leave()
+            with suppress(ConnectionError):
+                assert await reader.read() == b""
+            writer.close()
+
+
+class TestLimits:
+    @pytest.mark.parametrize("limits", [Limits(idle=0.05), Limits(whole=0.05)])
+    async def test_of_silence_and_of_the_whole(
+        self, limits: Limits, names: Names, host: Host, told: list[Entry]
+    ) -> None:
+        """The host never ends its answer: that this comes back is because we do."""
+        host.holds.clear()
+        async with way_out(names, host, told, limits=limits) as out:
+            await out.connect("public.example")
+            assert len(host.heard) == 1
+
+    async def test_of_size(self, names: Names, host: Host, told: list[Entry]) -> None:
+        host.answer = b"x" * 200_000
+        async with way_out(names, host, told, limits=Limits(size=100_000)) as out:
+            assert len(await out.connect("public.example")) < 150_000
+
+    async def test_of_connections_at_once(self, out: Out, host: Host) -> None:
+        host.holds.clear()
+        opened = []
+        async with asyncio.timeout(PATIENCE):
+            for _ in range(MOST_AT_ONCE):
+                reader, writer = await out.open()
+                writer.write(f"CONNECT public.example:{out.port} HTTP/1.1\r\n\r\nGET".encode())
+                await reader.readuntil(b"hello")
+                opened.append(writer)
+            assert rule(await out.connect("public.example")) == "too_many"
+            for writer in opened:
+                writer.close()
+
+    async def test_of_a_request_that_does_not_come(self, names: Names, host: Host, told: list[Entry]) -> None:
+        async with way_out(names, host, told, limits=Limits(head=0.05)) as out:
+            assert await out.ask("CONNECT public") == b""
+
+
+class TestTheSocketOfAWall:
+    """A listening socket that is handed over is served with the pass of its process."""
+
+    def listener(self) -> sockets.socket:
+        listener = sockets.socket()
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        return listener
+
+    async def hand_over(self, out: Out, handle: int, token: str | None = None) -> bytes:
+        def send() -> bytes:
+            with sockets.socket(sockets.AF_UNIX) as door:
+                door.settimeout(PATIENCE)
+                door.connect(str(out.egress.socket))
+                rights = [(sockets.SOL_SOCKET, sockets.SCM_RIGHTS, array.array("i", [handle]))]
+                door.sendmsg([f"{token or out.known.token}\n".encode()], rights)
+                return door.recv(3)
+
+        return await asyncio.to_thread(send)
+
+    async def test_who_connects_to_it_is_let_out(self, out: Out, host: Host) -> None:
+        with self.listener() as listener:
+            assert await self.hand_over(out, listener.fileno()) == b"ok\n"
+            reader, writer = await asyncio.open_connection(*listener.getsockname())
+        writer.write(f"CONNECT public.example:{out.port} HTTP/1.1\r\n\r\nGET".encode())
+        async with asyncio.timeout(PATIENCE):
+            assert (await reader.read()).endswith(b"hello")
+        writer.close()
+
+    async def test_it_is_taken_once(self, out: Out) -> None:
+        with self.listener() as first, self.listener() as second:
+            assert await self.hand_over(out, first.fileno()) == b"ok\n"
+            assert await self.hand_over(out, second.fileno()) == b""
+
+    async def test_it_is_not_taken_without_a_token(self, out: Out) -> None:
+        with self.listener() as listener:
+            assert await self.hand_over(out, listener.fileno(), "x" * 43) == b""
+
+    async def test_what_does_not_listen_is_not_taken(self, out: Out) -> None:
+        with sockets.socket() as idle:
+            assert await self.hand_over(out, idle.fileno()) == b""
+        read, write = os.pipe()
+        assert await self.hand_over(out, read) == b""
+        os.close(read)
+        os.close(write)
+        with self.listener() as listener:  # the process may still hand the right one over
+            assert await self.hand_over(out, listener.fileno()) == b"ok\n"
+
+
+def test_nobody_else_may_connect_to_the_socket(tmp_path: Path) -> None:
+    async def mode() -> int:
+        with tempfile.TemporaryDirectory() as folder:
+            egress = Egress(Path(folder) / "out.sock")
+            await egress.open()
+            try:
+                return egress.socket.stat().st_mode & 0o777
+            finally:
+                await egress.close()
+
+    assert asyncio.run(mode()) == 0o600

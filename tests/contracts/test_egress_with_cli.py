@@ -1,0 +1,166 @@
+"""The real CLI behind the real wall fetches from the web through the egress door, and from nowhere else.
+
+The web is a server with TLS on the loopback, `public.example` is its name to our resolver alone, and the CLI
+is told to trust its certificate.
+"""
+
+import ssl
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from agents_app.demo_model.wire import say
+from agents_app.egress import Egress
+from agents_app.runtimes.claude.runtime import ClaudeRuntime
+from agents_app.runtimes.events import Answered, RuntimeEvent
+from permissions_app.audit import Entry
+from tests.contracts.stage import Stage, door_to, sandbox_that_runs
+from tests.scripted_model import ScriptedModel, calls
+
+NAME, ADDRESS = "public.example", "127.0.0.77"
+ENVIRONMENT = "PARACHUTE_AGENT_ENVIRONMENT"
+
+
+def certificate(folder: Path) -> Path:
+    """Of our own making, with its key, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    who = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, NAME)])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(who, who, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(NAME)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    (folder / "tls.pem").write_bytes(private + made.public_bytes(pem))
+    (folder / "ca.crt").write_bytes(made.public_bytes(pem))
+    return folder / "tls.pem"
+
+
+class Web:
+    def __init__(self, egress: Egress, asked: list[str], told: list[Entry], port: int) -> None:
+        self.egress, self.asked, self.told = egress, asked, told
+        self.url = f"https://{NAME}:{port}"
+
+
+@asynccontextmanager
+async def the_web(folder: Path) -> AsyncIterator[Web]:
+    async def page(request: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(text="The quinces are ripe in October.", content_type="text/plain")
+
+    runner = web.ServerRunner(web.Server(page, access_log=None), shutdown_timeout=0.1)
+    await runner.setup()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate(folder))
+    await web.TCPSite(runner, ADDRESS, 0, ssl_context=context).start()
+    port = runner.addresses[0][1]
+    asked, told = list[str](), list[Entry]()
+
+    async def resolve(host: str, port: int) -> Sequence[str]:
+        asked.append(host)
+        if host == NAME:
+            return [ADDRESS]
+        raise OSError("This test knows no other name, and no packet leaves for one.")
+
+    with tempfile.TemporaryDirectory(prefix="out") as place:
+        egress = Egress(
+            Path(place) / "out.sock",
+            resolve=resolve,
+            ports=frozenset({port, 443}),
+            also=frozenset({ADDRESS}),
+            heard=told.append,
+        )
+        await egress.open()
+        try:
+            yield Web(egress, asked, told, port)
+        finally:
+            await egress.close()
+            await runner.cleanup()
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedModel]:
+    with ScriptedModel() as model:
+        yield model
+
+
+@pytest.fixture
+async def there(tmp_path: Path) -> AsyncIterator[Web]:
+    (tmp_path / "tls").mkdir()
+    async with the_web(tmp_path / "tls") as made:
+        yield made
+
+
+@pytest.fixture
+async def stage(tmp_path: Path, model: ScriptedModel, there: Web, settings: Any) -> AsyncIterator[Stage]:
+    settings.PARACHUTE_HOME = tmp_path / "home"
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "ca.crt").write_bytes((tmp_path / "tls/ca.crt").read_bytes())
+    own = {"NODE_EXTRA_CA_CERTS": str(vault / "ca.crt"), "CURL_CA_BUNDLE": str(vault / "ca.crt")}
+    setattr(settings, ENVIRONMENT, {**getattr(settings, ENVIRONMENT), **own})
+    sandbox = sandbox_that_runs("bubblewrap")
+    async with door_to(model.url) as door:
+        runtime = ClaudeRuntime(door, there.egress)
+        try:
+            yield Stage(runtime, sandbox, vault, tmp_path / "home")
+        finally:
+            await runtime.close()
+
+
+def answers(events: list[RuntimeEvent]) -> list[str]:
+    return [each.content for each in events if isinstance(each, Answered)]
+
+
+async def test_a_page_is_fetched_and_no_other_host_is_asked_about_it(
+    stage: Stage, model: ScriptedModel, there: Web
+) -> None:
+    fetch = calls("WebFetch", url=f"{there.url}/garden", prompt="When are they ripe?")
+    model.script("look it up", [fetch, say("In October.")])
+    heard = await stage.play("look it up", web=True)
+    assert set(there.asked) == {NAME}
+    assert [(each.outcome, dict(each.arguments)["host"]) for each in there.told] == [("allowed", NAME)]
+    assert any("quinces are ripe" in str(asked.body) for asked in model.requests), answers(heard)
+
+
+async def test_a_program_of_the_agent_goes_the_same_way(
+    stage: Stage, model: ScriptedModel, there: Web
+) -> None:
+    command = (
+        f"curl -sS {there.url}/a; curl -sS --noproxy '*' {there.url}/b; curl -sS https://169.254.169.254/"
+    )
+    model.script("by hand", [calls("Bash", command=command), say("Done.")])
+    [answer] = answers(await stage.play("by hand", web=True))
+    assert answer.count("quinces are ripe") == 1
+    assert [each.outcome for each in there.told] == ["allowed", "denied"]
+
+
+async def test_nothing_of_the_way_out_stays_with_the_agent(stage: Stage, model: ScriptedModel) -> None:
+    """Neither its token, nor a process of ours."""
+    look = "env | grep -c PARACHUTE_EGRESS; ls -l /proc/[0-9]*/exe 2>/dev/null | grep -c bin/python"
+    model.script("look", [calls("Bash", command=f"{look}; true"), say("Done.")])
+    [answer] = answers(await stage.play("look", web=True))
+    assert answer.split() == ["0", "0"]
+
+
+async def test_a_session_without_the_web_has_no_way_out(
+    stage: Stage, model: ScriptedModel, there: Web
+) -> None:
+    model.script("try", [calls("Bash", command=f"env | grep -i _proxy; curl -sS {there.url}/"), say("Done.")])
+    [answer] = answers(await stage.play("try", web=False))
+    assert "quinces" not in answer
+    assert "127.0.0.1:3128" not in answer
+    assert there.asked == []

@@ -1,0 +1,107 @@
+"""What operators see and do about permissions in the console."""
+
+import json
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from permissions_app.audit import AuditKind, Entry, Outcome
+from permissions_app.audit.appending import append
+from permissions_app.grants import holds_spawn_grant, request_grant
+from permissions_app.models import AuditRow, GrantRequest, PermissionGrant
+from sessions_app.access.models import Workspace
+from sessions_app.models import Session
+from tests.pages.browsing import Enter
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ROWS = "/admin/permissions_app/auditrow/"
+REQUESTS = "/admin/permissions_app/grantrequest/"
+GRANTS = "/admin/permissions_app/permissiongrant/"
+
+
+@pytest.fixture
+def session(workspace: Workspace, ada: User) -> Session:
+    made: Session = Session.objects.create(workspace=workspace, model="m", vault_root="/v", created_by=ada)
+    return made
+
+
+@pytest.fixture
+def rows(session: Session) -> list[AuditRow]:
+    for tool, outcome in (("Read", Outcome.ALLOWED), ("Bash", Outcome.DENIED)):
+        entry = Entry(AuditKind.DECISION, outcome, session_id=session.pk, tool=tool, rule="rung")
+        append([entry.finished()])
+    return list(AuditRow.objects.order_by("number"))
+
+
+def act(browser: Client, where: str, action: str, *chosen: object) -> str:
+    given = {"action": action, "_selected_action": [str(each) for each in chosen]}
+    answer = browser.post(where, given, follow=True)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_the_audit_is_shown_filtered_and_found(
+    as_ada_in: Client, rows: list[AuditRow], session: Session
+) -> None:
+    assert b"2 audit rows" in as_ada_in.get(ROWS).content
+    for query in ("?outcome__exact=denied", f"?q={session.pk}", "?q=Bash", "?kind__exact=decision"):
+        page = as_ada_in.get(ROWS + query).content
+        assert b"Bash" in page
+    assert b"1 audit row" in as_ada_in.get(ROWS + "?outcome__exact=denied").content
+
+
+def test_the_audit_is_read_only(as_ada_in: Client, rows: list[AuditRow]) -> None:
+    assert as_ada_in.get(f"{ROWS}add/").status_code == 403
+    assert as_ada_in.post(f"{ROWS}{rows[0].pk}/delete/", {"post": "yes"}).status_code == 403
+    assert as_ada_in.post(f"{ROWS}{rows[0].pk}/change/", {"who": "nobody"}).status_code == 403
+    act(as_ada_in, ROWS, "delete_selected", rows[0].pk)
+    assert AuditRow.objects.count() == 2
+
+
+def test_chosen_rows_are_exported(as_ada_in: Client, rows: list[AuditRow]) -> None:
+    given = {"action": "export", "_selected_action": [rows[1].pk]}
+    answer = as_ada_in.post(ROWS, given)
+    assert answer["Content-Disposition"].startswith("attachment")
+    [line] = answer.getvalue().splitlines()
+    assert json.loads(line)["tool"] == "Bash"
+
+
+def test_several_requests_are_approved_at_once(as_ada_in: Client, session: Session) -> None:
+    asked = [request_grant(session, child) for child in ("writer", "reader")]
+    page = act(as_ada_in, REQUESTS, "approve_for_session", *(each.pk for each in asked))
+    assert "2 done" in page
+    assert holds_spawn_grant(session.workspace, "default", "reader", session.pk)
+    assert "decided this already" in act(as_ada_in, REQUESTS, "deny", asked[0].pk)
+
+
+def test_a_request_is_denied(as_ada_in: Client, session: Session) -> None:
+    asked = request_grant(session, "writer")
+    act(as_ada_in, REQUESTS, "deny", asked.pk)
+    assert GrantRequest.objects.get().status == "denied"
+
+
+def test_a_grant_is_taken_back(as_ada_in: Client, session: Session) -> None:
+    grant = PermissionGrant.objects.create(
+        workspace=session.workspace, agent="default", child_agent="writer", scope="persistent"
+    )
+    act(as_ada_in, GRANTS, "revoke", grant.pk)
+    assert not holds_spawn_grant(session.workspace, "default", "writer", None)
+
+
+def test_an_operator_decides_only_where_they_are_a_member(
+    person: object, enter: Enter, session: Session, cy: User
+) -> None:
+    asked = request_grant(session, "writer")
+    cy.is_staff = cy.is_superuser = True
+    cy.save()
+    act(enter(cy), REQUESTS, "approve_for_session", asked.pk)
+    assert GrantRequest.objects.get().status == "pending"
+
+
+def test_whoever_is_no_operator_sees_none_of_it(enter: Enter, ben: User, rows: list[AuditRow]) -> None:
+    answer = enter(ben).get(ROWS)
+    assert answer.status_code == 302
+    assert reverse("admin:login") in answer["Location"]

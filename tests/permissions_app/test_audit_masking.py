@@ -1,0 +1,80 @@
+"""What a summary shows, and what it never shows."""
+
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from permissions_app.audit.masking import LONGEST, MASK, masked, summary
+
+SECRETS = [
+    "curl -H 'Authorization: Bearer abcdef1234567890' https://api.example",
+    "curl -H 'authorization: token abcdef1234567890'",
+    "curl -u ada:abcdef1234567890 https://api.example",
+    "git clone https://ada:abcdef1234567890@github.example/x.git",
+    "git clone https://abcdef1234567890@github.example/x.git",
+    "psql postgres://ada:abcdef1234567890@db/x",
+    "export ANTHROPIC_API_KEY=abcdef1234567890",
+    "export AWS_SECRET_ACCESS_KEY='abcdef1234567890'",
+    'DB_PASSWORD="abc def1234567890"',
+    '{"password": "abcdef1234567890"}',
+    "https://api.example/?access_token=abcdef1234567890&x=1",
+    "mysql --password abcdef1234567890",
+    "mysql --password=abcdef1234567890",
+    "echo sk-ant-abcdef1234567890",
+    "echo ghp_abcdef1234567890abcdef",
+    "X-API-Key: para_abcdef1234567890",
+    "echo eyJhbGciOi.eyJabcdef1234567890.sig",
+    "-----BEGIN PRIVATE KEY-----\nabcdef1234567890\n-----END PRIVATE KEY-----",
+    "-----BEGIN RSA PRIVATE KEY-----\nabcdef1234567890",
+]
+
+
+@pytest.mark.parametrize("text", SECRETS)
+def test_no_secret_is_shown(text: str) -> None:
+    assert "def1234567890" not in masked(text)
+    assert "def1234567890" not in summary({"command": text})
+
+
+@pytest.mark.parametrize("name", ["password", "api_key", "apiKey", "AUTHORIZATION", "client_secret", "token"])
+def test_an_argument_with_the_name_of_a_secret_is_masked(name: str) -> None:
+    assert summary({name: "whatever", "headers": {name: "whatever"}}).count("whatever") == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "git commit -m 'Explain the tokenizer'",
+        "ls -la notes",
+        "grep -rn password docs/",
+        "https://example.org/a?b=c#d",
+        "python -m pytest tests/test_secrets.py",
+    ],
+)
+def test_what_is_no_secret_stays_readable(text: str) -> None:
+    assert masked(text) == text
+
+
+@pytest.mark.parametrize(
+    "value", ["x" * 100_000, ["y" * 500] * 50, {"z": {"z": {"z": "w" * 9_000}}}, "\0\ud800"]
+)
+def test_it_is_short_and_is_text(value: Any) -> None:
+    told = summary({f"name{number}": value for number in range(30)})
+    assert len(told) <= LONGEST
+    assert "\0" not in told
+    told.encode()
+
+
+def test_a_secret_that_is_cut_off_does_not_show_its_beginning() -> None:
+    assert "sk-ant" not in summary({"command": "x " * 80 + "sk-ant-" + "a" * 9_000})
+    assert MASK in summary({"command": "sk-ant-" + "a" * 9_000})
+
+
+@pytest.mark.parametrize(
+    "piece", ["a", "-a", "_", "password", "bearer ", "://", "a:b@", "-u x", "eyJ", '"token": ']
+)
+def test_a_text_that_is_made_to_be_hard_takes_no_time(piece: str) -> None:
+    """It would hold the worker up. (A second is for a machine that does much else.)"""
+    began = monotonic()
+    summary({f"n{number}": [piece * 4_000] * 20 for number in range(20)})
+    assert monotonic() - began < 1
