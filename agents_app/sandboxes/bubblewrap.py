@@ -1,9 +1,12 @@
 """The wall of Linux without a container engine: namespaces of its own, made by bubblewrap.
 
 It has its own users, processes, network, IPC and host name, no capabilities, and the files of `mounts.py`.
-It has no limits on memory or processes.
+Limits are set by the launcher before it, but for the number of processes, which is set within: outside, all
+that the server's user runs would count. For root the kernel counts none: root needs the control group.
 """
 
+import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -13,7 +16,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from . import control_groups
 from .base import CannotConfine, Launch
+from .limits import Limits
 from .mounts import HOME, mounts
 
 # No secret may be among these: every process of the machine can read them.
@@ -24,6 +29,7 @@ NAMESPACES = (
     *("--cap-drop", "ALL", "--die-with-parent", "--new-session"),
 )
 STRICT: tuple[str, ...] = ("--disable-userns",)  # not before bubblewrap 0.8, nor where /proc/sys is read-only
+COUNTER = Path("/usr/bin/prlimit")
 RAN, FAILED = 300.0, 10.0  # seconds that an answer is good for: who mends it should not wait
 HINTS = {
     "max_user_namespaces": "sysctl -w user.max_user_namespaces=15000",
@@ -36,12 +42,15 @@ HINTS = {
 class Bubblewrap:
     name = "bubblewrap"
     is_wall = True
+    install = "apt install bubblewrap (or dnf, pacman, apk)"
 
     def __init__(self, search: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         """`search` is where to look for the program, as in PATH."""
         self._search = search
         self._clock = clock
         self._strict = STRICT
+        self._can_bound = True  # the size of a file system in memory: since bubblewrap 0.7
+        self._can_group = False
         self._answer: str | None = None
         self._good_until = float("-inf")
 
@@ -52,35 +61,54 @@ class Bubblewrap:
         return self._answer
 
     def confine(self, launch: Launch) -> Launch:
-        return self._confined(launch, self._strict)
+        return self._confined(launch)
 
-    def _confined(self, launch: Launch, strict: tuple[str, ...]) -> Launch:
+    def end(self, mark: str) -> None:
+        control_groups.remove(mark)
+
+    def sweep(self) -> None:
+        control_groups.remove_empty()
+
+    @property
+    def counts_processes(self) -> bool:
+        """Whether a fork bomb ends at its limit: root's processes are counted by control groups alone."""
+        return self._can_group or (os.getuid() != 0 and COUNTER.exists())
+
+    def _confined(self, launch: Launch) -> Launch:
         program = shutil.which("bwrap", path=self._search)
         if program is None:
             raise CannotConfine("bubblewrap is not installed.")
         directory = str(launch.directory.resolve())
-        argv = (program, *NAMESPACES, *strict, *mounts(launch), "--chdir", directory, "--", *launch.argv)
-        return replace(launch, argv=argv, environment={**launch.environment, "HOME": str(HOME)})
+        shown = mounts(launch, can_bound=self._can_bound)
+        argv = (program, *NAMESPACES, *self._strict, *shown, "--chdir", directory, "--", *_counted(launch))
+        groups = control_groups.groups_for(launch.mark, launch.limits) if launch.limits else ()
+        return replace(
+            launch,
+            argv=argv,
+            environment={**launch.environment, "HOME": str(HOME)},
+            groups=groups if self._can_group else (),
+        )
 
     def _probe(self) -> str | None:
         if not sys.platform.startswith("linux"):
             return "bubblewrap is for Linux only. Use docker or podman here."
         if shutil.which("bwrap", path=self._search) is None:
-            return "bubblewrap is not installed: apt install bubblewrap (or dnf, pacman, apk)."
+            return f"bubblewrap is not installed: {self.install}."
+        self._can_group = control_groups.can_be_made(secrets.token_hex(16))
         problem = ""
-        for strict in (STRICT, ()):
-            problem = self._run_one(strict)
+        for self._strict, self._can_bound in ((STRICT, True), ((), True), ((), False)):
+            problem = self._run_one()
             if not problem:
-                self._strict = strict
                 return None
         return f"bubblewrap is there, but no wall can be built here ({problem}).{_hint(problem)}"
 
-    def _run_one(self, strict: tuple[str, ...]) -> str:
+    def _run_one(self) -> str:
         """Nothing if a process behind a wall could write into its vault, else what was said."""
         with tempfile.TemporaryDirectory() as folder:
             vault = Path(folder)
             writes = ("/bin/sh", "-c", "echo ran > here")
-            confined = self._confined(Launch(writes, {"PATH": "/usr/bin:/bin"}, vault, vault), strict)
+            given = Launch(writes, {"PATH": "/usr/bin:/bin"}, vault, vault, limits=Limits())
+            confined = self._confined(given)
             environment = dict(confined.environment)
             try:
                 done = subprocess.run(
@@ -92,6 +120,12 @@ class Bubblewrap:
                 return ""
             said = done.stderr.decode(errors="replace").strip()
             return said.partition("\n")[0] or f"exit code {done.returncode}"
+
+
+def _counted(launch: Launch) -> tuple[str, ...]:
+    if launch.limits is None or os.getuid() == 0 or not COUNTER.exists():
+        return launch.argv
+    return (str(COUNTER), f"--nproc={launch.limits.processes}", "--", *launch.argv)
 
 
 def _hint(problem: str) -> str:
