@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from agents_app.sandboxes.base import MARK, Launch
+from agents_app.sandboxes.base import Launch
 
 from . import launch as program
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from .limits import Limits
+from agents_app.limits import Limits
 
 MARK = "PARACHUTE_PROCESS"  # in the environment of all that one launch starts; its value is from new_mark()
 
@@ -24,7 +24,8 @@ class Launch:
 
     `vault` and `writable` are bound read-write, `readable` read-only, and `masked` is hidden; each at its
     own path, and where one lies in another the deeper one counts; of the same path the narrower. All but the
-    masked ones must exist. A program without a wall has no `limits`.
+    masked ones must exist. Behind a wall it does not start where one of the `checked` is not what was found:
+    somebody swapped it. A program without a wall has no `limits`.
     """
 
     argv: tuple[str, ...]
@@ -36,6 +37,7 @@ class Launch:
     masked: tuple[Path, ...] = ()
     limits: Limits | None = None
     groups: tuple[Group, ...] = ()
+    checked: tuple[tuple[Path, str], ...] = ()  # what must still lie at these paths: "device:inode"
 
     @property
     def mark(self) -> str:

@@ -16,9 +16,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from agents_app.limits import Limits
+
 from . import control_groups
 from .base import CannotConfine, Launch
-from .limits import Limits
+from .checks import checked
 from .mounts import HOME, mounts
 
 # No secret may be among these: every process of the machine can read them.
@@ -123,9 +125,10 @@ class Bubblewrap:
 
 
 def _counted(launch: Launch) -> tuple[str, ...]:
+    argv = checked(launch)
     if launch.limits is None or os.getuid() == 0 or not COUNTER.exists():
-        return launch.argv
-    return (str(COUNTER), f"--nproc={launch.limits.processes}", "--", *launch.argv)
+        return argv
+    return (str(COUNTER), f"--nproc={launch.limits.processes}", "--", *argv)
 
 
 def _hint(problem: str) -> str:

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from agents_app.limits import Limits
+
 from .base import Group
-from .limits import Limits
 
 KINDS = 2  # processes and memory
 PREFIX = "parachute-"

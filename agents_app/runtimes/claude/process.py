@@ -5,6 +5,7 @@ import logging
 import sys
 import tempfile
 from collections import deque
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -58,6 +59,7 @@ class Fingerprint:
     sandbox: str
     masked: tuple[Path, ...]
     read_only: tuple[Path, ...]
+    writable: tuple[str, ...] | None
     deny: tuple[str, ...]
 
     @classmethod
@@ -71,6 +73,7 @@ class Fingerprint:
             sandbox=request.sandbox.name,
             masked=request.masked,
             read_only=request.read_only,
+            writable=request.writable,
             deny=tuple(deny),
         )
 
@@ -89,6 +92,7 @@ class ClaudeProcess:
         self.told_cost = 0.0  # the CLI counts on from turn to turn
         self._own: set[tuple[int, str]] = set()  # the processes that it is, as opposed to what turns started
         self._is_started = False
+        self._ends = ExitStack()  # what its wall has left on the host
 
     async def start(self, request: RunRequest) -> None:
         options = await asyncio.to_thread(self._options, request)
@@ -128,6 +132,7 @@ class ClaudeProcess:
         self._serves, self._pass.turn = None, None
         self._pass.revoke()
         await asyncio.to_thread(launcher.end_everything, self._mark)
+        await asyncio.to_thread(self._ends.close)
         try:
             async with asyncio.timeout(CLOSES_WITHIN):
                 if self._is_started:
@@ -153,7 +158,12 @@ class ClaudeProcess:
         papers = Path(self._papers.name)
         try:
             launch = launch_for(
-                request, papers=papers, mark=self._mark, token=self._pass.token, door=self._door.socket
+                request,
+                papers=papers,
+                mark=self._mark,
+                token=self._pass.token,
+                door=self._door.socket,
+                ends=self._ends,
             )
         except CannotConfine as error:
             raise failure_to_confine(error) from error
