@@ -46,9 +46,16 @@ class Bubblewrap:
     is_wall = True
     install = "apt install bubblewrap (or dnf, pacman, apk)"
 
-    def __init__(self, search: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        """`search` is where to look for the program, as in PATH."""
+    def __init__(
+        self,
+        search: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        user: int | None = None,
+    ) -> None:
+        """`search` is where to look for the program, as in PATH; `user` who starts what is confined."""
         self._search = search
+        self._user = os.getuid() if user is None else user
         self._clock = clock
         self._strict = STRICT
         self._can_bound = True  # the size of a file system in memory: since bubblewrap 0.7
@@ -74,7 +81,7 @@ class Bubblewrap:
     @property
     def counts_processes(self) -> bool:
         """Whether a fork bomb ends at its limit: root's processes are counted by control groups alone."""
-        return self._can_group or (os.getuid() != 0 and COUNTER.exists())
+        return self._can_group or self._counts_within()
 
     def _confined(self, launch: Launch) -> Launch:
         program = shutil.which("bwrap", path=self._search)
@@ -82,21 +89,39 @@ class Bubblewrap:
             raise CannotConfine("bubblewrap is not installed.")
         directory = str(launch.directory.resolve())
         shown = mounts(launch, can_bound=self._can_bound)
-        argv = (program, *NAMESPACES, *self._strict, *shown, "--chdir", directory, "--", *_counted(launch))
+        argv = (
+            program,
+            *NAMESPACES,
+            *self._strict,
+            *shown,
+            "--chdir",
+            directory,
+            "--",
+            *self._counted(launch),
+        )
         groups = control_groups.groups_for(launch.mark, launch.limits) if launch.limits else ()
         return replace(
             launch,
-            argv=argv,
+            argv=(*argv, *self._counted(launch)),
             environment={**launch.environment, "HOME": str(HOME)},
             groups=groups if self._can_group else (),
         )
+
+    def _counted(self, launch: Launch) -> tuple[str, ...]:
+        argv = checked(launch)
+        if launch.limits is None or not self._counts_within():
+            return argv
+        return (str(COUNTER), f"--nproc={launch.limits.processes}", "--", *argv)
+
+    def _counts_within(self) -> bool:
+        return self._user != 0 and COUNTER.exists()
 
     def _probe(self) -> str | None:
         if not sys.platform.startswith("linux"):
             return "bubblewrap is for Linux only. Use docker or podman here."
         if shutil.which("bwrap", path=self._search) is None:
             return f"bubblewrap is not installed: {self.install}."
-        self._can_group = control_groups.can_be_made(secrets.token_hex(16))
+        self._can_group = self._user == os.getuid() and control_groups.can_be_made(secrets.token_hex(16))
         problem = ""
         for self._strict, self._can_bound in ((STRICT, True), ((), True), ((), False)):
             problem = self._run_one()
@@ -122,13 +147,6 @@ class Bubblewrap:
                 return ""
             said = done.stderr.decode(errors="replace").strip()
             return said.partition("\n")[0] or f"exit code {done.returncode}"
-
-
-def _counted(launch: Launch) -> tuple[str, ...]:
-    argv = checked(launch)
-    if launch.limits is None or os.getuid() == 0 or not COUNTER.exists():
-        return argv
-    return (str(COUNTER), f"--nproc={launch.limits.processes}", "--", *argv)
 
 
 def _hint(problem: str) -> str:

@@ -19,10 +19,11 @@ from agents_app.limits import Limits
 
 from .base import MARK, CannotConfine, Launch
 from .checks import checked
-from .mounts import HOME, MASK, MEMORY, OURS, READ_ONLY, named_paths
+from .mounts import HOME, MASK, MEMORY, OURS, READ_WRITE, named_paths
 
 RAN, FAILED = 300.0, 10.0  # seconds that an answer is good for
 NAME = "parachute-"
+NOTHING = Path(__file__).parent / "nothing"  # an empty file, in the place of a hidden one
 # As its first process: it waits for what is left to it, and what it starts ends when the time is over.
 FIRST = 'timeout -s KILL "$0" "$@"; exit $?'
 CLOSED = (
@@ -34,7 +35,11 @@ CLOSED = (
 class Container:
     is_wall = True
 
-    def __init__(self, engine: Engine, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, engine: Engine, clock: Callable[[], float] = time.monotonic, *, user: int | None = None
+    ) -> None:
+        """`user` is who owns what is written."""
+        self._user = os.getuid() if user is None else user
         self.name = engine.program
         self.install = f"apt install {'docker.io' if self.name == 'docker' else self.name} (or your system's)"
         self._engine = engine
@@ -56,7 +61,13 @@ class Container:
         environment = {**self._engine.client(), **launch.environment}
         argv = (
             *(program, "run", "--interactive", "--rm", *self._labels(launch), *CLOSED),
-            *("--user", f"{os.getuid()}:{os.getgid()}", *_limits(limits), *_mounts(launch, limits)),
+            *(
+                "--user",
+                f"{self._user}:{self._user and os.getgid()}",
+                *_limits(limits),
+                *_mounts(launch, limits),
+            ),
+            *(word for name in self._names() for word in ("--mount", name)),
             *("--workdir", str(launch.directory.resolve())),
             *(word for name in (*launch.environment, "PWD", "HOSTNAME") for word in _variable(name)),
             *("--entrypoint", "/bin/sh", self._engine.image, "-c", FIRST),
@@ -75,6 +86,11 @@ class Container:
         owner, worker = self._engine.owner, self._engine.worker
         named = ("--name", f"{NAME}{launch.mark}") if launch.mark else ()
         return (*named, "--label", f"{LABEL}={owner}", "--label", f"{WORKER}={owner}/{worker}")
+
+    def _names(self) -> Iterator[str]:
+        """Who it is, by name; the image knows root already."""
+        for name in ("passwd", "group") if self._user else ():
+            yield _mount("type=bind", f"source={OURS / name}", f"destination=/etc/{name}", "readonly")
 
     def _probe(self) -> str | None:
         """Runs one that writes into its vault."""
@@ -122,18 +138,26 @@ def _mounts(launch: Launch, limits: Limits) -> Iterator[str]:
     for path in MEMORY:
         yield from ("--tmpfs", f"{path}:rw,exec,nosuid,nodev,mode=1777,size={limits.scratch}")
     yield from ("--shm-size", str(min(limits.scratch, 64 << 20)))
-    for path, how in named_paths(launch):
-        if how == MASK and path.is_dir():
+    for path, (source, how) in _placed(launch).items():
+        if how == MASK and source.is_dir():
             yield from ("--mount", _mount("type=tmpfs", f"destination={path}", "readonly"))
-        elif how == MASK:
-            yield from ("--mount", _mount("type=bind", "source=/dev/null", f"destination={path}", "readonly"))
         else:
-            closed = ("readonly",) if how == READ_ONLY else ()
-            yield from ("--mount", _mount("type=bind", f"source={path}", f"destination={path}", *closed))
-    if os.getuid() != 0:  # the image knows root by name already
-        for name in ("passwd", "group"):
-            place = f"destination=/etc/{name}"
-            yield from ("--mount", _mount("type=bind", f"source={OURS / name}", place, "readonly"))
+            shown = NOTHING if how == MASK else source
+            closed = () if how == READ_WRITE else ("readonly",)
+            yield from ("--mount", _mount("type=bind", f"source={shown}", f"destination={path}", *closed))
+
+
+def _placed(launch: Launch) -> dict[Path, tuple[Path, int]]:
+    """What is shown where, and how. What was named by a link is there under that name too, with all that lies
+    in it: an engine makes no links."""
+    named = named_paths(launch)
+    placed = {path: (path, how) for path, how in named}
+    for given in (launch.vault, *launch.writable, *launch.readable):
+        link, real = Path(os.path.normpath(given)), given.resolve()
+        if link != real and link not in placed:
+            inside = [(path, how) for path, how in named if path.is_relative_to(real)]
+            placed |= {link / path.relative_to(real): (path, how) for path, how in inside}
+    return placed
 
 
 def _mount(*fields: str) -> str:
