@@ -52,6 +52,8 @@ def look_through(vault: Path) -> Found:
         secret = [name for name in (*folders, *files) if _is_secret(name, handle)]
         hidden += (here / name for name in secret)
         for name in (*folders, *files):
+            if name in secret:  # `.envrc` is both, and nothing but a mask lies there
+                continue
             if steers((*below, fold(name))) and (identity := _identity(name, handle)):
                 is_repository = fold(name) == GIT_FOLDER and name in folders
                 (repositories if is_repository else control_files)[here / name] = identity

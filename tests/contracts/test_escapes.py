@@ -113,7 +113,8 @@ def files(folder: Path) -> dict[str, bytes]:
 )
 def test_a_read_only_vault_stays_one(walled: Runs, script: str) -> None:
     before = files(walled.vault)
-    run(walled, script.format(vault=walled.vault, home=walled.vault.parent / "home"), ())
+    given = script.format(vault=walled.vault, home=walled.vault.parent / "home")
+    assert run(walled, f"echo tried; {given}", ()).stdout.startswith("tried")
     assert files(walled.vault) == before
 
 
@@ -135,7 +136,10 @@ def test_a_link_is_not_a_way_out_of_a_writable_folder(walled: Runs) -> None:
 def test_a_folder_that_is_swapped_for_a_link_after_it_was_looked_at_starts_nothing(walled: Runs) -> None:
     given = launch(walled, "cat Chat/artifacts/secret", ("Chat/artifacts/*",))
     shutil.move(walled.vault / "Chat/artifacts", walled.vault / "Chat/before")
-    (walled.vault / "Chat/artifacts").symlink_to(walled.vault.parent / "home")
+    elsewhere = walled.vault.parent / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "secret").write_text("SECRET")
+    (walled.vault / "Chat/artifacts").symlink_to(elsewhere)
     done = walled.run(given)
     assert done.returncode != 0
     assert "SECRET" not in done.stdout
@@ -173,9 +177,10 @@ def test_what_other_programs_would_believe_is_not_planted(walled: Runs, path: st
         f"mkdir fresh; echo trap > fresh/x; mv -T fresh {top}; umount {top}; mv -T fresh {top}; rm -rf fresh",
     )
     try:
-        run(walled, "; ".join(f"({each})" for each in tries))
+        done = run(walled, "; ".join(("echo tried", *(f"({each})" for each in tries))))
     finally:
         let_go()
+    assert done.stdout == "tried\n", done.stderr
     assert files(walled.vault) == before
     left = {entry.name for entry in walled.vault.iterdir()}
     assert left == {".claude", ".env", ".git", "Chat", "Notes"}
