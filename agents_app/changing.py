@@ -4,7 +4,8 @@ from uuid import UUID
 
 from django.db import transaction
 
-from agents_app.turns.opening import allowed_model, check_trust, is_above
+from agents_app.trust import is_above
+from agents_app.turns.opening import allowed_model, check_trust
 from sessions_app import services
 from sessions_app.access.caller import Caller
 from sessions_app.errors import TrustTooHigh

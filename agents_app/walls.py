@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass
 
+from django.conf import settings
+
 from agents_app.errors import AgentError
-from agents_app.sandboxes import named
+from agents_app.sandboxes import ENGINES, engine, named
 from agents_app.sandboxes.base import Sandbox
 from sessions_app.access.models import TrustLevel, Workspace
 
-NO_CONTAINER = (
-    "The trust level `sandboxed` needs a container, and this version runs none. Choose `vault`, which runs "
-    "behind bubblewrap."
+NO_ENGINE = (
+    "The trust level `sandboxed` needs a container engine, and neither docker nor podman is installed: "
+    "apt install docker.io, then build the image with deploy/sandbox/build. Or choose `vault`."
 )
 
 
@@ -19,16 +21,33 @@ class Wall:
     warning: str = ""  # said to the person where the session is less walled than its level promises
 
 
+@dataclass(frozen=True)
+class WhatIsHere:
+    """A wall of this machine, as the settings page shows it."""
+
+    level: str
+    wall: str
+    works: bool
+    why_not: str
+    what_to_install: str
+
+
 def never_available(trust: str) -> str | None:
-    return NO_CONTAINER if trust == TrustLevel.SANDBOXED else None
+    """What can be said without running one, and where all workers are on this machine."""
+    is_one_machine = settings.PARACHUTE_REDIS.startswith("unix://")
+    wanted = [name for name in _boxes() if name in ENGINES]
+    if trust != TrustLevel.SANDBOXED or not is_one_machine or not wanted:
+        return None
+    return NO_ENGINE if not any(engine(name).path() for name in wanted) else None
 
 
 def wall_for(trust: str, workspace: Workspace) -> Wall:
-    """Fails closed: without bubblewrap only a workspace of operators alone may do without."""
+    """Fails closed: without bubblewrap only a workspace of operators alone may do without, and a box that is
+    not there is never replaced by anything less. It may block: what runs here is found out by running it."""
     if trust == TrustLevel.FULL:
         return Wall(named("none"))
-    if refusal := never_available(trust):
-        raise AgentError("sandbox_unavailable", refusal)
+    if trust == TrustLevel.SANDBOXED:
+        return Wall(_box())
     bubblewrap = named("bubblewrap")
     why_not = bubblewrap.unavailable()
     if why_not is None:
@@ -36,6 +55,38 @@ def wall_for(trust: str, workspace: Workspace) -> Wall:
     if _is_shared(workspace):
         raise AgentError("sandbox_unavailable", f"{why_not} Not everybody in this workspace is an operator.")
     return Wall(named("none"), f"{why_not} Until then no command runs in this session.")
+
+
+def what_is_here() -> list[WhatIsHere]:
+    """Each wall that a level could have here. It runs one of each, and blocks for as long as that takes."""
+    walls = [(TrustLevel.VAULT, "bubblewrap"), *((TrustLevel.SANDBOXED, name) for name in _boxes())]
+    return [WhatIsHere(TrustLevel.FULL, "none", works=True, why_not="", what_to_install="")] + [
+        WhatIsHere(level, name, why_not is None, why_not or "", sandbox.install if why_not else "")
+        for level, name in walls
+        for sandbox in (named(name),)
+        for why_not in (sandbox.unavailable(),)
+    ]
+
+
+def sweep() -> None:
+    """At a worker's start: what its earlier life left behind. It may block."""
+    for name in ("bubblewrap", *ENGINES):
+        named(name).sweep()
+
+
+def _boxes() -> tuple[str, ...]:
+    """What may be a read-only box here. Bubblewrap only where the operator says so by name."""
+    chosen: str = settings.PARACHUTE_SANDBOX
+    return ENGINES if chosen == "auto" else (chosen,)
+
+
+def _box() -> Sandbox:
+    problems = list[str]()
+    for name in _boxes():
+        if (why_not := named(name).unavailable()) is None:
+            return named(name)
+        problems.append(why_not)
+    raise AgentError("sandbox_unavailable", " ".join(problems))
 
 
 def _is_shared(workspace: Workspace) -> bool:

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import Error as DatabaseProblem
 
-from agents_app import model_access, workers
+from agents_app import model_access, walls, workers
 from agents_app.door import Door
 from agents_app.egress import Egress
 from agents_app.runtimes.base import Runtime
@@ -88,6 +88,7 @@ class TurnWorker:
         await self._egress.open()
         self._runtime = _runtime(self._door, self._egress)
         await in_thread(leases.release_predecessor)(self.holder)
+        await asyncio.to_thread(walls.sweep)
         await self._say_alive()
         # What waits may have been rung for in the worker's last life, when nobody took it any more.
         await in_thread(leases.ring_for_waiting)(timedelta())

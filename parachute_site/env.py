@@ -16,6 +16,7 @@ from pathlib import Path
 import environ
 
 from agents_app.endpoint import ANTHROPIC, Credential, ModelEndpoint, opened_with
+from agents_app.limits import MB, Limits
 
 CREDENTIALS = {
     "ANTHROPIC_API_KEY": Credential.API_KEY,
@@ -47,6 +48,8 @@ class Environment:
     model: ModelEndpoint
     model_is_set_by: tuple[str, ...]  # names of variables; none: it is the demo model
     sandbox: str
+    sandbox_image: str
+    limits: Limits
     worker_name: str
     beat: bool
     drain: float
@@ -102,6 +105,8 @@ def load(folder: Path | None = None) -> Environment:
         model=_endpoint(read, home),
         model_is_set_by=_set_by(read),
         sandbox=_one_of(read, "PARACHUTE_SANDBOX", ("auto", "docker", "podman", "bubblewrap")),
+        sandbox_image=read.str("PARACHUTE_SANDBOX_IMAGE", default="parachute-sandbox:1"),
+        limits=_limits(read),
         worker_name=read.str("PARACHUTE_WORKER", default=""),
         beat=read.bool("PARACHUTE_BEAT", default=False),
         drain=_seconds(read.str("PARACHUTE_DRAIN", default="3")),
@@ -113,6 +118,13 @@ def for_agents() -> dict[str, str]:
     """The few variables of the server's own environment that a launched agent may see."""
     names = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "USER", "LOGNAME", "SHELL", OWNER)
     return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def for_engines() -> dict[str, str]:
+    """What a container engine's program needs to reach its engine."""
+    names = ("PATH", "HOME", "XDG_RUNTIME_DIR", "CONTAINER_HOST", "CONTAINERS_CONF", "DOCKER_HOST")
+    docker = ("DOCKER_CONFIG", "DOCKER_CONTEXT", "DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY")
+    return {name: os.environ[name] for name in (*names, *docker) if name in os.environ}
 
 
 def for_children(environment: Environment, **more: str) -> dict[str, str]:
@@ -171,6 +183,28 @@ def _seconds(given: str) -> float:
     if given.isascii() and given.isdigit():
         return float(given)
     raise BadEnvironment(f"PARACHUTE_DRAIN is {given!r}. Set it to a number of seconds.")
+
+
+def _limits(read: environ.FileAwareEnv) -> Limits:
+    """What an agent behind a wall may take of the machine."""
+    usual = Limits()
+    return Limits(
+        memory=_count(read, "PARACHUTE_LIMIT_MEMORY_MB", usual.memory // MB) * MB,
+        processes=_count(read, "PARACHUTE_LIMIT_PROCESSES", usual.processes),
+        files=_count(read, "PARACHUTE_LIMIT_OPEN_FILES", usual.files),
+        file_size=_count(read, "PARACHUTE_LIMIT_FILE_MB", usual.file_size // MB) * MB,
+        cpu=_count(read, "PARACHUTE_LIMIT_CPU_SECONDS", usual.cpu),
+        scratch=_count(read, "PARACHUTE_LIMIT_SCRATCH_MB", usual.scratch // MB) * MB,
+        cpus=float(_count(read, "PARACHUTE_LIMIT_CPUS", int(usual.cpus))),
+        time=_count(read, "PARACHUTE_LIMIT_SECONDS", usual.time),
+    )
+
+
+def _count(read: environ.FileAwareEnv, name: str, default: int) -> int:
+    given = str(read.str(name, default=str(default)))
+    if given.isascii() and given.isdigit() and int(given) > 0:
+        return int(given)
+    raise BadEnvironment(f"{name} is {given!r}. Set it to a whole number above 0.")
 
 
 def _words(given: str) -> tuple[str, ...]:

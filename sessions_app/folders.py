@@ -54,6 +54,11 @@ class Folder:
         finally:
             os.close(handle)
 
+    def identity(self) -> str:
+        """Its device and inode: what a path must still lead to where somebody else opens it by name."""
+        found = os.fstat(self._handle)
+        return f"{found.st_dev}:{found.st_ino}"
+
     def names(self) -> list[str]:
         return sorted(os.listdir(self._handle))
 

@@ -5,7 +5,9 @@ has the ordered environment and nothing of the worker's, is the first of its own
 mark by which `end_everything()` finds it and all that it started.
 """
 
+from agents_app.sandboxes.base import MARK
+
 from .ended import end_everything, marked
-from .orders import MARK, executable, new_mark, orders_for
+from .orders import executable, new_mark, orders_for
 
 __all__ = ["MARK", "end_everything", "executable", "marked", "new_mark", "orders_for"]

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .orders import MARK
+from agents_app.sandboxes.base import MARK
 
 logger = logging.getLogger(__name__)
 

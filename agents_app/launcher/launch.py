@@ -6,9 +6,14 @@ outside of its package and before every agent, so it imports little (12 ms from 
 
 import json
 import os
+import resource
 import signal
 import sys
 from contextlib import suppress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 ORDERS = "PARACHUTE_LAUNCH_"  # numbered, because the kernel takes at most 128 KB in one variable
 
@@ -20,10 +25,23 @@ def main() -> None:
     argv = [*orders["argv"], *sys.argv[1:]]
     try:
         _leave_the_worker()
+        _take_limits(orders)
         os.chdir(orders["directory"])
         os.execve(argv[0], argv, orders["environment"])  # noqa: S606 - becoming that program is the point
     except OSError as error:
         sys.exit(f"{error.filename or argv[0]}: {error.strerror}")
+
+
+def _take_limits(orders: "dict[str, Any]") -> None:
+    for folder, files in orders["groups"].items():
+        os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - pathlib would cost some ms
+        for name, text in (*files.items(), ("cgroup.procs", str(os.getpid()))):
+            with open(os.path.join(folder, name), "w") as file:  # noqa: PTH118, PTH123
+                file.write(text)
+    for kind, wanted in orders["limits"].items():
+        most = resource.getrlimit(int(kind))[1]
+        value = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+        resource.setrlimit(int(kind), (value, value))
 
 
 def _leave_the_worker() -> None:

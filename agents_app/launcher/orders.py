@@ -12,7 +12,6 @@ from agents_app.sandboxes.base import Launch
 
 from . import launch as program
 
-MARK = "PARACHUTE_PROCESS"  # in the environment of all that one launch starts; its value is from new_mark()
 PART = 100_000
 LONGEST_SHEBANG = 127  # of kernels before 5.1; later ones take 255
 
@@ -25,7 +24,14 @@ def orders_for(launch: Launch) -> dict[str, str]:
     """The variables that tell the launcher what to become. As secret as the environment that they hold."""
     directory = str(launch.directory)
     environment = {**launch.environment, "PWD": directory}
-    text = json.dumps({"argv": launch.argv, "environment": environment, "directory": directory})
+    orders = {
+        "argv": launch.argv,
+        "environment": environment,
+        "directory": directory,
+        "limits": launch.limits.of_a_process() if launch.limits else {},
+        "groups": {str(group.folder): dict(group.files) for group in launch.groups},
+    }
+    text = json.dumps(orders)
     parts = [text[start : start + PART] for start in range(0, len(text), PART)]
     return {f"{program.ORDERS}{number:03}": part for number, part in enumerate(parts)}
 

@@ -30,8 +30,11 @@ class RunRequest:
     config: Path
     sandbox: Sandbox
     web: bool = False  # it may reach public hosts from behind its wall
-    read_only: tuple[Path, ...] = ()  # what steers agents, editors and git: a wall lets nobody write there
+    read_only: tuple[Path, ...] = ()  # what steers agents, as it was: a process from before does not fit
     masked: tuple[Path, ...] = ()  # hidden in the wall, wherever they lie: our own home may be in the vault
+    writable: tuple[str, ...] | None = None  # patterns whose folders a wall opens; None: the vault
+    scratch: Path | None = None  # a writable folder of its own, made where it is not
+    is_fresh: bool = False  # it gets a process of its own, which is not kept for the next turn
 
 
 Waits = Callable[[str, int], Awaitable[None]]

@@ -5,13 +5,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from agents_app.limits import Limits
+
+MARK = "PARACHUTE_PROCESS"  # in the environment of all that one launch starts; its value is from new_mark()
+
+
+@dataclass(frozen=True)
+class Group:
+    """A control group that the launcher makes and joins before it becomes its program."""
+
+    folder: Path
+    files: Mapping[str, str]  # what is written into which of its files
+
 
 @dataclass(frozen=True)
 class Launch:
     """A process that is about to be started: what, with exactly which environment, and what it may touch.
 
     `vault` and `writable` are bound read-write, `readable` read-only, and `masked` is hidden; each at its
-    own path, and where one lies in another the deeper one counts. All but the masked ones must exist.
+    own path, and where one lies in another the deeper one counts; of the same path the narrower. All but the
+    masked ones must exist. Behind a wall it does not start where one of the `checked` is not what was found:
+    somebody swapped it. A program without a wall has no `limits`.
     """
 
     argv: tuple[str, ...]
@@ -21,6 +35,13 @@ class Launch:
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
     masked: tuple[Path, ...] = ()
+    limits: Limits | None = None
+    groups: tuple[Group, ...] = ()
+    checked: tuple[tuple[Path, str], ...] = ()  # what must still lie at these paths: "device:inode"
+
+    @property
+    def mark(self) -> str:
+        return self.environment.get(MARK, "")
 
 
 class CannotConfine(Exception):
@@ -32,15 +53,22 @@ class Sandbox(Protocol):
 
     Callers rely on this: what `confine` returns runs the same program with the same standard streams and
     environment (a wall brings its own HOME). A wall (`is_wall`) shows only what the launch names and the
-    system read-only, reaches no network but the sockets that it can see, and ends, with everything it
-    started, when its first process ends or the worker does.
+    system read-only, reaches no network but the sockets that it can see, holds the launch's limits, and ends,
+    with everything it started, when its first process ends; after `end` in any case.
     """
 
     name: str
     is_wall: bool
+    install: str  # what to install where it is missing; empty: nothing
 
     def unavailable(self) -> str | None:
         """None where one of this kind really ran a moment ago; else why not and what to do. It may block."""
 
     def confine(self, launch: Launch) -> Launch:
         """The same launch behind the wall. Raises CannotConfine."""
+
+    def end(self, mark: str) -> None:
+        """Removes what is left of a launch with this mark once its processes have ended. It may block."""
+
+    def sweep(self) -> None:
+        """Removes what an earlier life of this worker left. It may block."""

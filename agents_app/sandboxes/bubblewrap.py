@@ -1,9 +1,12 @@
 """The wall of Linux without a container engine: namespaces of its own, made by bubblewrap.
 
 It has its own users, processes, network, IPC and host name, no capabilities, and the files of `mounts.py`.
-It has no limits on memory or processes.
+Limits are set by the launcher before it, but for the number of processes, which is set within: outside, all
+that the server's user runs would count. For root the kernel counts none: root needs the control group.
 """
 
+import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -13,7 +16,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from agents_app.limits import Limits
+
+from . import control_groups
 from .base import CannotConfine, Launch
+from .checks import checked
 from .mounts import HOME, mounts
 
 # No secret may be among these: every process of the machine can read them.
@@ -24,6 +31,7 @@ NAMESPACES = (
     *("--cap-drop", "ALL", "--die-with-parent", "--new-session"),
 )
 STRICT: tuple[str, ...] = ("--disable-userns",)  # not before bubblewrap 0.8, nor where /proc/sys is read-only
+COUNTER = Path("/usr/bin/prlimit")
 RAN, FAILED = 300.0, 10.0  # seconds that an answer is good for: who mends it should not wait
 HINTS = {
     "max_user_namespaces": "sysctl -w user.max_user_namespaces=15000",
@@ -36,12 +44,22 @@ HINTS = {
 class Bubblewrap:
     name = "bubblewrap"
     is_wall = True
+    install = "apt install bubblewrap (or dnf, pacman, apk)"
 
-    def __init__(self, search: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        """`search` is where to look for the program, as in PATH."""
+    def __init__(
+        self,
+        search: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        user: int | None = None,
+    ) -> None:
+        """`search` is where to look for the program, as in PATH; `user` who starts what is confined."""
         self._search = search
+        self._user = os.getuid() if user is None else user
         self._clock = clock
         self._strict = STRICT
+        self._can_bound = True  # the size of a file system in memory: since bubblewrap 0.7
+        self._can_group = False
         self._answer: str | None = None
         self._good_until = float("-inf")
 
@@ -52,35 +70,72 @@ class Bubblewrap:
         return self._answer
 
     def confine(self, launch: Launch) -> Launch:
-        return self._confined(launch, self._strict)
+        return self._confined(launch)
 
-    def _confined(self, launch: Launch, strict: tuple[str, ...]) -> Launch:
+    def end(self, mark: str) -> None:
+        control_groups.remove(mark)
+
+    def sweep(self) -> None:
+        control_groups.remove_empty()
+
+    @property
+    def counts_processes(self) -> bool:
+        """Whether a fork bomb ends at its limit: root's processes are counted by control groups alone."""
+        return self._can_group or self._counts_within()
+
+    def _confined(self, launch: Launch) -> Launch:
         program = shutil.which("bwrap", path=self._search)
         if program is None:
             raise CannotConfine("bubblewrap is not installed.")
         directory = str(launch.directory.resolve())
-        argv = (program, *NAMESPACES, *strict, *mounts(launch), "--chdir", directory, "--", *launch.argv)
-        return replace(launch, argv=argv, environment={**launch.environment, "HOME": str(HOME)})
+        shown = mounts(launch, can_bound=self._can_bound)
+        argv = (
+            program,
+            *NAMESPACES,
+            *self._strict,
+            *shown,
+            "--chdir",
+            directory,
+            "--",
+            *self._counted(launch),
+        )
+        groups = control_groups.groups_for(launch.mark, launch.limits) if launch.limits else ()
+        return replace(
+            launch,
+            argv=(*argv, *self._counted(launch)),
+            environment={**launch.environment, "HOME": str(HOME)},
+            groups=groups if self._can_group else (),
+        )
+
+    def _counted(self, launch: Launch) -> tuple[str, ...]:
+        argv = checked(launch)
+        if launch.limits is None or not self._counts_within():
+            return argv
+        return (str(COUNTER), f"--nproc={launch.limits.processes}", "--", *argv)
+
+    def _counts_within(self) -> bool:
+        return self._user != 0 and COUNTER.exists()
 
     def _probe(self) -> str | None:
         if not sys.platform.startswith("linux"):
             return "bubblewrap is for Linux only. Use docker or podman here."
         if shutil.which("bwrap", path=self._search) is None:
-            return "bubblewrap is not installed: apt install bubblewrap (or dnf, pacman, apk)."
+            return f"bubblewrap is not installed: {self.install}."
+        self._can_group = self._user == os.getuid() and control_groups.can_be_made(secrets.token_hex(16))
         problem = ""
-        for strict in (STRICT, ()):
-            problem = self._run_one(strict)
+        for self._strict, self._can_bound in ((STRICT, True), ((), True), ((), False)):
+            problem = self._run_one()
             if not problem:
-                self._strict = strict
                 return None
         return f"bubblewrap is there, but no wall can be built here ({problem}).{_hint(problem)}"
 
-    def _run_one(self, strict: tuple[str, ...]) -> str:
+    def _run_one(self) -> str:
         """Nothing if a process behind a wall could write into its vault, else what was said."""
         with tempfile.TemporaryDirectory() as folder:
             vault = Path(folder)
             writes = ("/bin/sh", "-c", "echo ran > here")
-            confined = self._confined(Launch(writes, {"PATH": "/usr/bin:/bin"}, vault, vault), strict)
+            given = Launch(writes, {"PATH": "/usr/bin:/bin"}, vault, vault, limits=Limits())
+            confined = self._confined(given)
             environment = dict(confined.environment)
             try:
                 done = subprocess.run(

@@ -27,23 +27,26 @@ TOP = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 KERNEL_READ_ONLY = ("bus", "fs", "irq", "pressure", "sys", "sysrq-trigger")
 KERNEL_MASKED = ("acpi", "asound", "kcore", "keys", "latency_stats", "mtrr", "scsi", "timer_list")
 MEMORY = (Path("/tmp"), Path("/var/tmp"), HOME)  # noqa: S108 - a file system of the wall's own
+SHARED = Path("/dev/shm")  # noqa: S108
 SYSTEM = tuple(map(Path, ("/usr", "/etc", "/proc", "/dev", *(f"/{name}" for name in TOP))))
+CLOSED_LAST = (Path("/dev"), Path("/"))
 MOST = 8_900  # bubblewrap takes 9,000 arguments
 
 READ_WRITE, READ_ONLY, MASK = range(3)
 
 
-def mounts(launch: Launch) -> list[str]:
+def mounts(launch: Launch, *, can_bound: bool = True) -> list[str]:
     """Raises CannotConfine where a path is not there or would hide the system."""
-    named = _named(launch)
+    sized = ("--size", str(launch.limits.scratch)) if launch.limits and can_bound else ()
+    named = named_paths(launch)
     masked_folders = [path for path, how in named if how == MASK and path.is_dir()]
     arguments = [
         *_system(),
         *("--proc", "/proc", *_kernel(), "--dev", "/dev"),
-        *(word for path in MEMORY for word in ("--tmpfs", str(path))),
+        *(word for path in (SHARED, *MEMORY) for word in (*sized, "--tmpfs", str(path))),
         *_links((launch.vault, *launch.writable, *launch.readable), [path for path, _ in named]),
         *(word for path, how in named for word in _mount(path, how)),
-        *(word for path in (*masked_folders, Path("/")) for word in ("--remount-ro", str(path))),
+        *(word for path in (*masked_folders, *CLOSED_LAST) for word in ("--remount-ro", str(path))),
     ]
     if len(arguments) > MOST:
         raise CannotConfine(f"{launch.vault} has too many files that must be hidden ({len(launch.masked)}).")
@@ -76,7 +79,7 @@ def _as_on_the_host(path: Path) -> list[str]:
     return ["--ro-bind", str(path), str(path)]
 
 
-def _named(launch: Launch) -> list[tuple[Path, int]]:
+def named_paths(launch: Launch) -> list[tuple[Path, int]]:
     """The launch's paths with links resolved, shallow before deep; of one named twice, the narrower last."""
     shown = {(_placed(path), READ_WRITE) for path in (launch.vault, *launch.writable)}
     shown |= {(_placed(path), READ_ONLY) for path in launch.readable}

@@ -6,6 +6,7 @@ from .base import Launch
 class Recorded:
     name = "recorded"
     is_wall = False
+    install = ""
 
     def __init__(self) -> None:
         self.launches: list[Launch] = []
@@ -16,3 +17,9 @@ class Recorded:
     def confine(self, launch: Launch) -> Launch:
         self.launches.append(launch)
         return launch
+
+    def end(self, mark: str) -> None:
+        return
+
+    def sweep(self) -> None:
+        return

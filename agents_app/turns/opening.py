@@ -15,6 +15,7 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from agents_app import walls, workers
+from agents_app.trust import is_above, narrowest
 from agents_app.turns import receipts
 from agents_app.turns.ringing import ring_workers
 from sessions_app import attachments, file_names
@@ -51,7 +52,6 @@ from sessions_app.storable import is_storable
 LONGEST_MESSAGE = 102_400
 MOST_WAITING = 20
 LONGEST_DEFAULT_TITLE = 60
-RESTRICTED_BY = [TrustLevel.FULL, TrustLevel.VAULT, TrustLevel.SANDBOXED]  # each is less than the one before
 
 
 @dataclass(frozen=True)
@@ -296,28 +296,22 @@ def _check_role(caller: Caller, workspace: Workspace) -> None:
 
 
 def _trust(caller: Caller, workspace: Workspace, wanted: str | None) -> str:
-    trust = wanted or workspace.default_trust
-    if not wanted and is_above(trust, workspace.trust_floor):
-        trust = workspace.trust_floor
+    trust = wanted or narrowest(workspace.default_trust, workspace.trust_floor)
     check_trust(caller, workspace, trust)
     return trust
 
 
-def check_trust(caller: Caller, workspace: Workspace, trust: str) -> None:
+def check_trust(caller: Caller, workspace: Workspace, trust: str, *floors: str | None) -> None:
     """Of each message, and not of the first alone: people and workspaces lose rights, and a session with the
-    whole computer does what whoever writes to it says."""
-    if is_above(trust, workspace.trust_floor):
-        raise TrustTooHigh(f"This workspace allows at most {workspace.trust_floor}.")
+    whole computer does what whoever writes to it says. `floors`: of its agent, bot user and parent."""
+    floor = narrowest(workspace.trust_floor, *floors)
+    if is_above(trust, floor):
+        raise TrustTooHigh(f"At most {floor} is allowed here.")
     if trust == TrustLevel.FULL and not caller.is_operator:
         raise Forbidden("Only an operator may use a session with the whole computer.")
-    # What no worker of this version could run is refused now; the rest is known to the worker alone.
+    # What is known to run nowhere is refused now; the rest is known to the worker alone.
     if refusal := walls.never_available(trust):
         raise SandboxUnavailable(refusal)
-
-
-def is_above(trust: str, other: str) -> bool:
-    """Less restricted than the other."""
-    return RESTRICTED_BY.index(TrustLevel(trust)) < RESTRICTED_BY.index(TrustLevel(other))
 
 
 def allowed_model(wanted: str | None) -> str:

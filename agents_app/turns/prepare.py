@@ -45,6 +45,7 @@ def prepare(turn: Turn, unresumable: str = "") -> Prepared:
     # A system prompt of one's own stands alone; the context files belong to the preset.
     context = contexts.NONE if session.system_prompt else contexts.assemble(vault, directory)
     config = transcripts.config_folder(session.pk)
+    is_box = session.trust_level == TrustLevel.SANDBOXED
     request = RunRequest(
         session_id=session.pk,
         turn_id=turn.pk,
@@ -61,6 +62,9 @@ def prepare(turn: Turn, unresumable: str = "") -> Prepared:
         web=wall.sandbox.is_wall and session.trust_level == TrustLevel.VAULT,
         masked=(Path(settings.PARACHUTE_HOME), vault / ".claude" / "projects"),
         read_only=tuple(path for folder in (vault, directory) for path in control_files_in(folder)),
+        writable=_writable(session),
+        scratch=_own_folder(session, config, directory) / "scratch" if is_box else None,
+        is_fresh=is_box,
     )
     operators = _is_operator(session.created_by) and _is_operator(start.message.author)
     setting = _setting(session, request, is_wall=wall.sandbox.is_wall, operator=operators)
@@ -119,9 +123,24 @@ def _is_operator(user: User | None) -> bool:
     return user is not None and user.is_active and user.is_staff
 
 
-def _tool_results(request: RunRequest) -> Path:
-    project = request.config / "projects" / transcripts.encoded(request.directory)
-    return project / str(request.session_id) / "tool-results"
+def _writable(session: Session) -> tuple[str, ...] | None:
+    """What of the vault a wall leaves writable: what may be written without asking, as its process starts."""
+    if session.trust_level == TrustLevel.SANDBOXED:
+        return ()
+    permissions = session.metadata["permissions"]
+    return None if permissions["trustMode"] else tuple(permissions["write"])
+
+
+def _own_folder(session: Session, config: Path, directory: Path) -> Path:
+    """Where the CLI keeps what belongs to the session, beside the transcript."""
+    return config / "projects" / transcripts.encoded(directory) / str(session.pk)
+
+
+def _scratch(session: Session, request: RunRequest) -> Path:
+    """Where the CLI puts a tool's output that is too large for the model, and tells it to read there. In a
+    box all of its folder may be written too."""
+    own = _own_folder(session, request.config, request.directory)
+    return own if request.scratch else own / "tool-results"
 
 
 def _setting(session: Session, request: RunRequest, *, is_wall: bool, operator: bool) -> Setting:
@@ -132,8 +151,7 @@ def _setting(session: Session, request: RunRequest, *, is_wall: bool, operator: 
         vault=request.vault,
         working_directory=request.directory,
         home=Path(settings.PARACHUTE_HOME).resolve(),
-        # Where the CLI puts a tool's output that is too large for the model, and tells it to read there.
-        scratch=_tool_results(request),
+        scratch=_scratch(session, request),
         own_config=None,  # but for that it lies in our home, which is closed as a whole
         own_servers=frozenset(),
     )

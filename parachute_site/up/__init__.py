@@ -5,6 +5,7 @@
     start.py       the order of starting, and the stop
     supervisor.py  keeps processes alive; ends them and whatever they left
     processes.py   the system's processes: whose they are, and how they are ended
+    containers.py  those that an earlier `up` left behind
     output.py      one stream of lines, and a file for each process
     valkey.py      the embedded Valkey
     health.py      asks the server whether it is ready
@@ -19,7 +20,7 @@ from contextlib import closing
 
 from parachute_site import env
 from parachute_site.env import BadEnvironment, Environment
-from parachute_site.up import checks, output, plan, processes, start
+from parachute_site.up import checks, containers, output, plan, processes, start
 from parachute_site.up.plan import Plan
 
 USAGE = "usage: manage.py up [--public]"
@@ -46,6 +47,8 @@ def _up(environment: Environment, make_plan: Callable[[Environment], Plan], *, p
     with checks.home_is_ours_alone(environment.home), closing(output.Output(environment.log_folder)) as lines:
         if ended := processes.end_marked(environment.owner):
             lines.say(f"ended what an earlier `up` left behind: {ended} processes")
+        if ended := containers.end_left(environment):
+            lines.say(f"ended what an earlier `up` left behind: {ended} containers")
         checks.make_run_folder(environment.run)
         checks.port_is_free(environment.host, environment.port)
         return asyncio.run(start.run(environment, make_plan(environment), lines))

@@ -1,6 +1,6 @@
 """Files that steer agents, editors and git: a person looks at each write to them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from permissions_app.rules.ground import Ground
@@ -33,6 +33,11 @@ def control_files_in(folder: Path) -> list[Path]:
     except OSError:
         return []
     return [*found, *(path for name in sorted(_IN_GIT) if (path := folder / ".git" / name).exists())]
+
+
+def steers(names: Sequence[str]) -> bool:
+    """Whether a path of these folded names, below one of a session's folders, is one."""
+    return _steers(list(names))
 
 
 def _steers(parts: list[str]) -> bool:

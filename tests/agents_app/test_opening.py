@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth.models import User
+from django.test import override_settings
 from django.utils import timezone
 
 from agents_app import workers
@@ -260,7 +261,8 @@ class TestTrust:
         with pytest.raises(errors.TrustTooHigh):
             open_turn(as_ada, again(opened))
 
-    def test_a_box_that_this_version_cannot_build_is_refused_at_once(self, as_ada: Caller) -> None:
+    @override_settings(PARACHUTE_ENGINE_ENVIRONMENT={"PATH": "/nowhere"})
+    def test_a_box_that_nothing_here_can_build_is_refused_at_once(self, as_ada: Caller) -> None:
         with pytest.raises(errors.SandboxUnavailable):
             open_turn(as_ada, Opening("hi", trust_level="sandboxed"))
 

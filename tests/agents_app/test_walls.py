@@ -1,5 +1,7 @@
 """Which wall a trust level gets, and that it fails closed."""
 
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import User
 
@@ -7,7 +9,7 @@ from agents_app import walls
 from agents_app.errors import AgentError
 from agents_app.sandboxes.bubblewrap import Bubblewrap
 from agents_app.sandboxes.none import NoWall
-from agents_app.walls import wall_for
+from agents_app.walls import WhatIsHere, wall_for
 from sessions_app.access.models import Membership, TrustLevel, Workspace
 
 pytestmark = pytest.mark.django_db
@@ -56,7 +58,55 @@ def test_without_one_a_workspace_with_others_runs_nothing(workspace: Workspace) 
     assert "No bubblewrap here." in error.value.message
 
 
-def test_a_read_only_box_never_runs_on_the_host(workspace: Workspace) -> None:
-    with pytest.raises(AgentError) as error:
-        wall_for(TrustLevel.SANDBOXED, workspace)
-    assert error.value.code == "sandbox_unavailable"
+class TestBox:
+    """A read-only box is a container, or what the operator named, and never anything less."""
+
+    @pytest.fixture(autouse=True)
+    def machine(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, str | None]:
+        """Which wall says what of itself."""
+        said: dict[str, str | None] = {"docker": None, "podman": None, "bubblewrap": None}
+        monkeypatch.setattr(walls, "named", lambda name: Said(name, said.get(name)))
+        return said
+
+    def test_the_first_engine_that_runs_is_taken(
+        self, workspace: Workspace, machine: dict[str, str | None]
+    ) -> None:
+        assert wall_for(TrustLevel.SANDBOXED, workspace).sandbox.name == "docker"
+        machine["docker"] = "No docker."
+        assert wall_for(TrustLevel.SANDBOXED, workspace).sandbox.name == "podman"
+
+    def test_without_an_engine_nothing_runs(
+        self, workspace: Workspace, machine: dict[str, str | None]
+    ) -> None:
+        machine |= {"docker": "No docker.", "podman": "No podman."}
+        with pytest.raises(AgentError) as error:
+            wall_for(TrustLevel.SANDBOXED, workspace)
+        assert (error.value.code, error.value.message) == ("sandbox_unavailable", "No docker. No podman.")
+
+    def test_bubblewrap_is_one_where_it_was_named(self, workspace: Workspace, settings: Any) -> None:
+        settings.PARACHUTE_SANDBOX = "bubblewrap"
+        assert wall_for(TrustLevel.SANDBOXED, workspace).sandbox.name == "bubblewrap"
+
+    def test_one_engine_alone_is_asked_where_it_was_named(
+        self, workspace: Workspace, settings: Any, machine: dict[str, str | None]
+    ) -> None:
+        settings.PARACHUTE_SANDBOX = "podman"
+        machine["podman"] = "No podman."
+        with pytest.raises(AgentError):
+            wall_for(TrustLevel.SANDBOXED, workspace)
+
+    def test_what_is_here_is_told_with_what_to_install(self, machine: dict[str, str | None]) -> None:
+        machine["docker"] = "No docker."
+        told = {each.wall: each for each in walls.what_is_here()}
+        assert told["docker"] == WhatIsHere("sandboxed", "docker", False, "No docker.", "apt install docker")
+        assert (told["bubblewrap"].level, told["bubblewrap"].works) == ("vault", True)
+        assert [each.what_to_install for each in told.values() if each.works] == ["", "", ""]
+
+
+class Said(NoWall):
+    def __init__(self, name: str, problem: str | None) -> None:
+        self.name, self.install, self._problem = name, f"apt install {name}", problem
+        self.is_wall = name != "none"
+
+    def unavailable(self) -> str | None:
+        return self._problem

@@ -6,6 +6,7 @@ from uuid import uuid4
 import pytest
 from django.contrib.auth.models import User
 from django.db import DatabaseError
+from django.test import override_settings
 
 from sessions_app.access.models import Workspace
 from sessions_app.models import Session, Turn
@@ -129,6 +130,7 @@ async def test_the_whole_computer_is_for_operators(ada_calls: Web, ben_calls: We
     assert (await ada_calls.post("/api/chat", wanted, {"prefer": "respond-async"})).status == 202
 
 
+@override_settings(PARACHUTE_ENGINE_ENVIRONMENT={"PATH": "/nowhere"})
 async def test_a_box_that_is_not_there_is_503(ada_calls: Web) -> None:
     answer = await ada_calls.post("/api/chat", {"message": "x", "trustLevel": "sandboxed"})
     assert answer.refused == (503, "sandbox_unavailable")

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.test import override_settings
 
 from agents_app.runtimes.scripted import Hold, Say, ScriptedRuntime, Use
 from sessions_app.access.models import Workspace
@@ -163,6 +164,7 @@ class TestTrust:
         session = (await ada_calls.say("x", trustLevel="full"))["sessionId"]
         assert (await ben_calls.patch(f"/api/chat/{session}", {"trustLevel": "vault"})).status == 200
 
+    @override_settings(PARACHUTE_ENGINE_ENVIRONMENT={"PATH": "/nowhere"})
     async def test_a_wall_that_never_works_here_is_refused(self, ada_calls: Web) -> None:
         session = await new(ada_calls)
         answer = await ada_calls.patch(f"/api/chat/{session}", {"trustLevel": "sandboxed"})

@@ -6,6 +6,8 @@ every door that the CLI has for that is shut here by name. `tests/contracts` pro
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import claude_agent_sdk
@@ -15,6 +17,7 @@ from django.conf import settings
 
 from agents_app import launcher
 from agents_app.runtimes.base import RunRequest
+from agents_app.sandboxes import placeholders, vaults
 from agents_app.sandboxes.base import Launch
 
 DOOR = "http://door.invalid"  # never resolved: the CLI speaks to the door's socket
@@ -63,37 +66,65 @@ def options_for(
     )
 
 
-def launch_for(
-    request: RunRequest,
-    *,
-    papers: Path,
-    mark: str,
-    token: str,
-    door: Path,
-    way_out: Callable[[Launch], Launch] | None = None,
-) -> Launch:
-    """The process itself: exactly this environment, exactly these places, behind the request's wall."""
+@dataclass(frozen=True)
+class Doors:
+    """The ways out of a process: to the model, with its token, and to the web, where it may."""
+
+    token: str
+    model: Path
+    web: Callable[[Launch], Launch] | None = None
+
+
+def launch_for(request: RunRequest, *, papers: Path, mark: str, doors: Doors, ends: ExitStack) -> Launch:
+    """The process itself: exactly this environment, exactly these places, behind the request's wall. What the
+    wall leaves on the host goes with `ends`."""
     environment = {
         **RETRIES,
         **settings.PARACHUTE_AGENT_ENVIRONMENT,
         **SWITCHED_OFF,
         "CLAUDE_AGENT_SDK_VERSION": claude_agent_sdk.__version__,
         "CLAUDE_CONFIG_DIR": str(request.config),
-        "ANTHROPIC_API_KEY": token,
+        "ANTHROPIC_API_KEY": doors.token,
         "ANTHROPIC_BASE_URL": DOOR,
-        "ANTHROPIC_UNIX_SOCKET": str(door),
+        "ANTHROPIC_UNIX_SOCKET": str(doors.model),
         launcher.MARK: mark,
     }
+    if request.sandbox.is_wall and request.scratch:
+        request.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+        environment["TMPDIR"] = str(request.scratch)
     launch = Launch(
         argv=(str(CLI),),
         environment=environment,
         directory=request.directory,
         vault=request.vault,
         writable=(request.config,),
-        readable=(CLI, papers, door, *request.read_only),
+        readable=(CLI, papers, doors.model),
         masked=request.masked,
     )
-    return request.sandbox.confine(way_out(launch) if way_out else launch)
+    launch = doors.web(launch) if doors.web else launch
+    if not request.sandbox.is_wall:
+        return request.sandbox.confine(launch)
+    ends.callback(request.sandbox.end, mark)
+    if request.writable != ():  # in a vault that is read-only as a whole nothing is planted
+        ends.callback(placeholders.hold(request.vault, request.directory, _locks()))
+    return request.sandbox.confine(_with_vault(launch, request))
+
+
+def _with_vault(launch: Launch, request: RunRequest) -> Launch:
+    """With the inside of the vault as it is at this moment, and the limits."""
+    inside = vaults.shown(request.vault, request.writable)
+    return replace(
+        launch,
+        writable=(*launch.writable, *inside.writable),
+        readable=(*launch.readable, *inside.readable),
+        masked=(*launch.masked, *inside.masked),
+        checked=inside.checked,
+        limits=settings.PARACHUTE_LIMITS,
+    )
+
+
+def _locks() -> Path:
+    return Path(settings.PARACHUTE_HOME) / "locks"
 
 
 def _settings(deny: list[str]) -> Mapping[str, object]:

@@ -5,6 +5,7 @@ import logging
 import sys
 import tempfile
 from collections import deque
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -28,7 +29,7 @@ from agents_app.launcher.outward import outward
 from agents_app.runtimes.base import RunRequest
 from agents_app.runtimes.claude import memory
 from agents_app.runtimes.claude.failures import failure_to_confine, failure_to_start
-from agents_app.runtimes.claude.options import launch_for, options_for
+from agents_app.runtimes.claude.options import Doors, launch_for, options_for
 from agents_app.sandboxes.base import CannotConfine, Launch
 from permissions_app.audit import PLATFORM
 from permissions_app.audit.decisions import TurnAudit
@@ -64,6 +65,7 @@ class Fingerprint:
     masked: tuple[Path, ...]
     web: bool
     read_only: tuple[Path, ...]
+    writable: tuple[str, ...] | None
     deny: tuple[str, ...]
 
     @classmethod
@@ -78,6 +80,7 @@ class Fingerprint:
             masked=request.masked,
             web=request.web,
             read_only=request.read_only,
+            writable=request.writable,
             deny=tuple(deny),
         )
 
@@ -100,6 +103,7 @@ class ClaudeProcess:
         self.told_cost = 0.0  # the CLI counts on from turn to turn
         self._own: set[tuple[int, str]] = set()  # the processes that it is, as opposed to what turns started
         self._is_started = False
+        self._ends = ExitStack()  # what its wall has left on the host
 
     async def start(self, request: RunRequest) -> None:
         options = await asyncio.to_thread(self._options, request)
@@ -145,6 +149,7 @@ class ClaudeProcess:
         if self._out:
             self._out.revoke()
         await asyncio.to_thread(launcher.end_everything, self._mark)
+        await asyncio.to_thread(self._ends.close)
         try:
             async with asyncio.timeout(CLOSES_WITHIN):
                 if self._is_started:
@@ -169,14 +174,8 @@ class ClaudeProcess:
         """It looks at many files, for what a wall shows: call it in a thread."""
         papers = Path(self._papers.name)
         try:
-            launch = launch_for(
-                request,
-                papers=papers,
-                mark=self._mark,
-                token=self._pass.token,
-                door=self._door.socket,
-                way_out=self._way_out if self._out else None,
-            )
+            doors = Doors(self._pass.token, self._door.socket, self._way_out if self._out else None)
+            launch = launch_for(request, papers=papers, mark=self._mark, doors=doors, ends=self._ends)
         except CannotConfine as error:
             raise failure_to_confine(error) from error
         deny = list(self.fingerprint.deny)

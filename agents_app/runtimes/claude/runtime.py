@@ -60,7 +60,7 @@ class ClaudeRuntime:
             except RunFailed:  # the model's failure is in the transcript too, if the CLI may write it
                 await process.close()
                 raise
-            is_kept = run.is_at_rest and await self._warm.keep(process, request)
+            is_kept = run.is_at_rest and not request.is_fresh and await self._warm.keep(process, request)
             if not is_kept:
                 await process.close()
         finally:

@@ -1,0 +1,190 @@
+"""What lies in a vault at the moment when a wall is built around its agent: which files it hides, which it
+shows read-only, and which folders it leaves writable.
+
+Everything is found by directory handles, and each path that a wall will bind goes with the identity of what
+was found there: agents of other sessions run meanwhile, and whoever swaps a folder for a link must not get
+what the link points to bound into a wall.
+"""
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from permissions_app.rules.control_files import steers
+from permissions_app.rules.deny_list import is_secret_name
+from permissions_app.rules.paths import fold
+from permissions_app.rules.private_keys import HEAD_BYTES, HEADER
+from sessions_app.folders import Folder
+
+from .base import CannotConfine
+
+MOST_ENTRIES = 250_000  # half a second; a vault of notes has some thousands
+DEEPEST = 64  # what lies deeper is hidden as a whole: an agent made a folder 1,500 levels deep
+GIT_FOLDER = ".git"
+GIT_MODULES = "modules"
+
+Identity = str  # "device:inode", as stat(1) prints it
+
+
+@dataclass(frozen=True)
+class Found:
+    hidden: tuple[Path, ...]
+    control_files: dict[Path, Identity]
+    repositories: dict[Path, Identity]  # `.git` folders: pinned, or one could be moved away and made anew
+
+
+def look_through(vault: Path) -> Found:
+    """Raises CannotConfine where there is too much to look at: what is not seen cannot be hidden."""
+    hidden = list[Path]()
+    control_files, repositories = dict[Path, Identity](), dict[Path, Identity]()
+    seen, start = 0, len(vault.parts)
+    for folder, folders, files, handle in os.fwalk(vault, follow_symlinks=False):
+        here = Path(folder)
+        below = [fold(part) for part in here.parts[start:]]
+        seen += len(folders) + len(files)
+        if seen > MOST_ENTRIES:
+            raise CannotConfine(
+                f"{vault} holds more than {MOST_ENTRIES:,} files: too many to find those that an agent must "
+                "not see. Choose a smaller folder as the vault."
+            )
+        secret = [name for name in (*folders, *files) if _is_secret(name, handle)]
+        hidden += (here / name for name in secret)
+        for name in (*folders, *files):
+            if name in secret:  # `.envrc` is both, and nothing but a mask lies there
+                continue
+            if steers((*below, fold(name))) and (identity := _identity(name, handle)):
+                is_repository = fold(name) == GIT_FOLDER and name in folders
+                (repositories if is_repository else control_files)[here / name] = identity
+        folders[:] = [name for name in folders if name not in secret and _is_worth_it(below, name)]
+        if len(below) >= DEEPEST:
+            hidden += (here / name for name in folders)
+            folders.clear()
+    return Found(tuple(hidden), _topmost(control_files), repositories)
+
+
+def writable_folders(vault: Path, patterns: Sequence[str]) -> dict[Path, Identity]:
+    """The folders of a session's `write` patterns, made where they are not there, as a wall leaves them
+    writable. A pattern that names single files, or goes through a link, opens none: what it allows is carried
+    out by the server."""
+    return {
+        vault.joinpath(*names): identity
+        for pattern in patterns
+        if (names := _folder_of(pattern)) is not None and (identity := _made(vault, names))
+    }
+
+
+def narrower(vault: Path, patterns: Sequence[str]) -> Iterator[tuple[Path, Identity]]:
+    """The folders right below one whose pattern ends in a single star: that speaks of its files alone."""
+    deep = {tuple(names) for each in patterns if each.endswith("/**") and (names := _folder_of(each))}
+    for pattern in patterns:
+        names = _folder_of(pattern)
+        if names is None or pattern.endswith("**") or tuple(names) in deep:
+            continue
+        try:
+            with Folder.at(vault) as top, top.below(*names) as folder:
+                for name in folder.names():
+                    if (identity := _folder_identity(folder, name)) and (*names, name) not in deep:
+                        yield vault.joinpath(*names, name), identity
+        except OSError:
+            continue
+
+
+def _folder_of(pattern: str) -> list[str] | None:
+    """`Chat/artifacts/*` and `Chat/artifacts/**` speak of the folder Chat/artifacts."""
+    *names, last = [part for part in pattern.split("/") if part not in ("", ".")] or [""]
+    while last == "*" and names and names[-1] == "**":
+        names.pop()
+    is_plain = not any(set(part) & set("*?[]{}!\\") or part == ".." for part in names)
+    return names if is_plain and last in ("*", "**") else None
+
+
+def _made(vault: Path, names: list[str]) -> Identity | None:
+    if steers([fold(name) for name in names]) or any(is_secret_name(fold(name)) for name in names):
+        return None
+    try:
+        with Folder.at(vault) as top, top.below(*names, make=True) as folder:
+            return folder.identity()
+    except OSError:
+        return None
+
+
+def _folder_identity(folder: Folder, name: str) -> Identity | None:
+    try:
+        with folder.below(name) as inner:
+            return inner.identity()
+    except OSError:
+        return None
+
+
+def _identity(name: str, handle: int) -> Identity | None:
+    """None for a link: what a wall binds in its place would be what it points to."""
+    try:
+        found = os.stat(name, dir_fd=handle, follow_symlinks=False)
+    except OSError:
+        return None
+    is_plain = stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
+    return f"{found.st_dev}:{found.st_ino}" if is_plain else None
+
+
+def _is_secret(name: str, handle: int) -> bool:
+    folded = fold(name)
+    return is_secret_name(folded) or (folded.endswith(".key") and _is_private_key(name, handle))
+
+
+def _is_private_key(name: str, handle: int) -> bool:
+    """What cannot be read counts as one; a special file does not."""
+    try:
+        if not stat.S_ISREG(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
+            return False
+        file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=handle)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    with os.fdopen(file, "rb") as opened:
+        return HEADER in opened.read(HEAD_BYTES)
+
+
+def _is_worth_it(below: list[str], name: str) -> bool:
+    """The insides of a repository are thousands of objects; of them only submodules have hooks."""
+    if GIT_FOLDER not in below:
+        return True
+    return GIT_MODULES in below or fold(name) == GIT_MODULES
+
+
+def _topmost(found: dict[Path, Identity]) -> dict[Path, Identity]:
+    return {path: each for path, each in found.items() if not any(above in found for above in path.parents)}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a wall is to be told of the inside of a vault."""
+
+    writable: tuple[Path, ...]
+    readable: tuple[Path, ...]
+    masked: tuple[Path, ...]
+    checked: tuple[tuple[Path, Identity], ...]
+
+
+def shown(vault: Path, patterns: Sequence[str] | None) -> Shown:
+    """With `patterns` only their folders are writable; None leaves all of the vault so, but control files."""
+    found = look_through(vault)
+    opened = {} if patterns is None else writable_folders(vault, patterns)
+    closed = found.control_files | ({} if patterns is None else dict(narrower(vault, patterns)))
+    pinned = {
+        path: identity
+        for path, identity in found.repositories.items()
+        if patterns is None or _is_open(path, opened, closed)
+    }
+    return Shown(
+        writable=(*opened, *pinned),
+        readable=(*closed, *(() if patterns is None else (vault,))),
+        masked=found.hidden,
+        checked=tuple((opened | pinned | closed).items()),
+    )
+
+
+def _is_open(path: Path, opened: dict[Path, Identity], closed: dict[Path, Identity]) -> bool:
+    return next((above in opened for above in path.parents if above in opened or above in closed), False)

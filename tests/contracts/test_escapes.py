@@ -1,0 +1,265 @@
+"""Ways out that are tried, and refused, in each wall, as root and as a plain user. Whatever could harm the
+machine if a wall did not hold is small, and ends by itself."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agents_app.launcher import MARK, end_everything, executable, marked, new_mark
+from agents_app.limits import MB, Limits
+from agents_app.sandboxes import ENGINES, engine, placeholders
+from agents_app.sandboxes.base import Launch, Sandbox
+from agents_app.sandboxes.bubblewrap import Bubblewrap
+from agents_app.sandboxes.container import Container
+from agents_app.sandboxes.vaults import shown
+from tests.contracts.runs import CANARY, Runs
+from tests.contracts.stage import sandbox_that_runs
+
+PLAIN = 23_456  # a user that nobody is
+SYSTEMS_PYTHON = "/usr/bin/python3"  # ours may lie where a plain user may not go
+SMALL = Limits(memory=64 * MB, processes=40, files=64, file_size=10 * MB, cpu=20, scratch=8 * MB, time=25)
+WALLS = [(wall, user) for wall in ("bubblewrap", *ENGINES) for user in ("as we are", "plain")]
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name).resolve()
+
+
+@pytest.fixture(params=WALLS, ids=lambda param: " ".join(param))
+def walled(request: pytest.FixtureRequest, place: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
+    """A vault, a home with what nobody may see, and a wall."""
+    name, user = request.param
+    sandbox = sandbox_that_runs(name)
+    vault = place / "vault"
+    for folder in ("vault/Notes", "vault/Chat/artifacts", "vault/.git/hooks", "home/claude/ours", "home/run"):
+        (place / folder).mkdir(parents=True)
+    for path in ("vault/.env", "home/secret", "home/claude/theirs/t.jsonl", "vault/.claude/projects/t.jsonl"):
+        (place / path).parent.mkdir(parents=True, exist_ok=True)
+        (place / path).write_text("SECRET")
+    (vault / "Notes/plan.md").write_text("plan")
+    if user == "as we are":
+        return Runs(sandbox, vault, executable(place / "launcher"))
+    if os.getuid() != 0:
+        pytest.skip("Only root can start things as another user.")
+    if not Path(SYSTEMS_PYTHON).exists():
+        pytest.skip(f"NOT TESTED: a plain user has no Python here ({SYSTEMS_PYTHON}).")
+    monkeypatch.setattr(sys, "executable", SYSTEMS_PYTHON)
+    launcher = executable(place / "launcher")
+    for each in (place, *place.rglob("*")):
+        os.chown(each, PLAIN, PLAIN, follow_symlinks=False)
+    return Runs(plain(sandbox), vault, launcher, PLAIN if name == "bubblewrap" else None)
+
+
+def plain(sandbox: Sandbox) -> Sandbox:
+    """The same wall as a plain user has it. An engine is reached by a group, and runs as root anyway."""
+    if sandbox.name == "bubblewrap":
+        theirs = Bubblewrap(user=PLAIN)
+        assert theirs.unavailable() is None
+        return theirs
+    return Container(engine(sandbox.name), user=PLAIN)
+
+
+def launch(walled: Runs, script: str, patterns: tuple[str, ...] | None = None, **more: object) -> Launch:
+    """As a session has it: with the inside of its vault."""
+    home, inside = walled.vault.parent / "home", shown(walled.vault, patterns)
+    given = replace(
+        walled.launch("/bin/sh", "-c", script),
+        writable=(home / "claude/ours", *inside.writable),
+        readable=inside.readable,
+        masked=(home, walled.vault / ".claude/projects", *inside.masked),
+        checked=inside.checked,
+        limits=SMALL,
+    )
+    return replace(given, **more)  # type: ignore[arg-type]
+
+
+def run(
+    walled: Runs, script: str, patterns: tuple[str, ...] | None = None
+) -> subprocess.CompletedProcess[str]:
+    mark = new_mark()
+    environment = {"PATH": "/usr/bin:/bin", MARK: mark}
+    try:
+        return walled.run(launch(walled, script, patterns, environment=environment))
+    finally:
+        end_everything(mark)
+        walled.sandbox.end(mark)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "mount -o remount,bind,rw {vault}; echo x > {vault}/Notes/plan.md",
+        "unshare -Urm mount -o remount,bind,rw {vault}; echo x > {vault}/Notes/plan.md",
+        "umount -l {vault}; echo x > {vault}/Notes/plan.md; echo x > {vault}/x",
+        "ln -s {vault}/Notes/plan.md {home}/claude/ours/l; echo x > {home}/claude/ours/l",
+        "ln {vault}/Notes/plan.md {home}/claude/ours/l && echo x > {home}/claude/ours/l",
+        "echo x > /proc/1/root{vault}/Notes/plan.md; echo x > /proc/self/cwd/Notes/plan.md",
+    ],
+)
+def test_a_read_only_vault_stays_one(walled: Runs, script: str) -> None:
+    before = files(walled.vault)
+    given = script.format(vault=walled.vault, home=walled.vault.parent / "home")
+    assert run(walled, f"echo tried; {given}", ()).stdout.startswith("tried")
+    assert files(walled.vault) == before
+
+
+def test_only_the_folders_of_its_patterns_are_written(walled: Runs) -> None:
+    (walled.vault / "Chat/artifacts/deep").mkdir()
+    script = (
+        "for at in . Notes Chat Chat/artifacts Chat/artifacts/deep; do echo x > $at/new && echo $at; done"
+    )
+    assert run(walled, script, ("Chat/artifacts/*",)).stdout.split() == ["Chat/artifacts"]
+
+
+def test_a_link_is_not_a_way_out_of_a_writable_folder(walled: Runs) -> None:
+    before = files(walled.vault)
+    script = "cd Chat/artifacts; ln -s ../../Notes way; echo x > way/plan.md; echo x > way/new"
+    run(walled, script, ("Chat/artifacts/*",))
+    assert files(walled.vault) == before
+
+
+def test_a_folder_that_is_swapped_for_a_link_after_it_was_looked_at_starts_nothing(walled: Runs) -> None:
+    given = launch(walled, "cat Chat/artifacts/secret", ("Chat/artifacts/*",))
+    shutil.move(walled.vault / "Chat/artifacts", walled.vault / "Chat/before")
+    elsewhere = walled.vault.parent / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "secret").write_text("SECRET")
+    (walled.vault / "Chat/artifacts").symlink_to(elsewhere)
+    done = walled.run(given)
+    assert done.returncode != 0
+    assert "SECRET" not in done.stdout
+
+
+def test_a_file_that_steers_agents_and_is_a_link_shows_nothing_of_the_host(walled: Runs) -> None:
+    home = walled.vault.parent / "home"
+    for name in ("AGENTS.md", "CLAUDE.md"):
+        (walled.vault / name).symlink_to(home / ("secret" if name == "AGENTS.md" else "claude/theirs"))
+    assert "SECRET" not in run(walled, "cat AGENTS.md; grep -r . CLAUDE.md").stdout
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".claude/settings.json",
+        ".claude/skills/trap/SKILL.md",
+        ".mcp.json",
+        ".vscode/tasks.json",
+        ".envrc",
+        ".agents/trap.md",
+        ".git/hooks/post-commit",
+        ".git/config",
+    ],
+)
+def test_what_other_programs_would_believe_is_not_planted(walled: Runs, path: str) -> None:
+    (walled.vault / ".git/config").write_text("[core]")
+    before = files(walled.vault)
+    let_go = placeholders.hold(walled.vault, walled.vault, walled.vault.parent / "home/locks")
+    top = path.partition("/")[0]
+    tries = (
+        f"mkdir -p $(dirname {path}); echo trap > {path}",
+        f"mv {top} gone; mkdir -p $(dirname {path}); echo trap > {path}",
+        f"rm -rf {top}; ln -s Notes {top}; echo trap > {path}",
+        f"mkdir fresh; echo trap > fresh/x; mv -T fresh {top}; umount {top}; mv -T fresh {top}; rm -rf fresh",
+    )
+    try:
+        done = run(walled, "; ".join(("echo tried", *(f"({each})" for each in tries))))
+    finally:
+        let_go()
+    assert done.stdout == "tried\n", done.stderr
+    assert files(walled.vault) == before
+    left = {entry.name for entry in walled.vault.iterdir()}
+    assert left == {".claude", ".env", ".git", "Chat", "Notes"}
+
+
+def test_secrets_are_nowhere_to_be_found(walled: Runs) -> None:
+    """Neither the vault's, nor the server's, nor what another session said."""
+    (walled.vault / "Notes/deep").mkdir()
+    (walled.vault / "Notes/deep/id_rsa").write_text("SECRET")
+    (walled.vault / "Notes/tls.key").write_text("-----BEGIN PRIVATE KEY-----SECRET")
+    (walled.vault / "Notes/talk.key").write_text("SLIDES")
+    done = run(walled, f"grep -rsh -e SECRET -e SLIDES {walled.vault} {walled.vault.parent}/home; ls -a home")
+    assert done.stdout.split() == ["SLIDES"]
+
+
+def test_neither_the_workers_environment_nor_its_broker_is_reached(walled: Runs) -> None:
+    broker = walled.vault.parent / "home/run/valkey.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(broker))
+        listener.listen()
+        script = f"cat /proc/[0-9]*/environ | tr '\\0' '\\n'; ls {broker} {broker.parent}; exit 0"
+        done = run(walled, script)
+    assert CANARY not in done.stdout
+    assert "PARACHUTE_LAUNCH" not in done.stdout
+    assert "valkey" not in done.stdout
+
+
+def test_no_port_of_the_host_answers(walled: Runs) -> None:
+    with socket.create_server(("0.0.0.0", 0)) as listener:
+        port = listener.getsockname()[1]
+        addresses = ["127.0.0.1", socket.gethostbyname(socket.gethostname())]
+        tries = [f"(exec 3<>/dev/tcp/{address}/{port}) && echo through" for address in addresses]
+        done = run(walled, f"timeout 5 bash -c '{'; '.join(tries)}'")
+        listener.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+    assert "through" not in done.stdout
+
+
+def test_a_fork_bomb_ends_at_the_limit(walled: Runs) -> None:
+    if isinstance(walled.sandbox, Bubblewrap) and not walled.sandbox.counts_processes:
+        pytest.skip("NOT TESTED: no control groups can be made here, and nothing else counts for root.")
+    done = run(walled, "i=0; while [ $i -lt 300 ]; do sleep 4 & i=$((i+1)); done; echo all of them")
+    assert "all of them" not in done.stdout
+    assert "fork" in done.stderr.lower()
+
+
+def test_memory_cannot_be_filled(walled: Runs) -> None:
+    done = run(walled, "head -c 300000000 /dev/zero | tail | wc -c; head -c 300000000 /dev/zero > /dev/shm/x")
+    assert done.stdout.strip() in ("", "0")
+    assert done.returncode != 0
+
+
+def test_scratch_cannot_be_filled(walled: Runs) -> None:
+    three = "for i in 1 2 3 4 5; do head -c 3000000 /dev/zero > $at/$i || echo full; done"
+    script = f"for at in /tmp /var/tmp $HOME; do {three}; done"
+    assert run(walled, script).stdout.split().count("full") >= 3
+    run(walled, "head -c 50000000 /dev/zero > Chat/large")
+    assert (walled.vault / "Chat/large").stat().st_size <= SMALL.file_size
+
+
+def test_nothing_outlives_its_turn(walled: Runs) -> None:
+    mark = new_mark()
+    script = "setsid -f sleep 20; (setsid env -i sleep 20 &) ; nohup sleep 20 >/dev/null & echo ready; read x"
+    given = launch(walled, script, environment={"PATH": "/usr/bin:/bin", MARK: mark})
+    with walled.started(given) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+        assert len(marked(mark)) >= 3
+        end_everything(mark)
+        walled.sandbox.end(mark)
+        assert not marked(mark)
+    assert not list(Path("/sys/fs/cgroup").glob(f"**/parachute-{mark}"))
+    if walled.sandbox.name in ENGINES:
+        assert not engine(walled.sandbox.name).run("ps", "-aq", "--filter", f"name={mark}").stdout
+
+
+def test_a_sleeper_is_ended_when_its_time_is_over(walled: Runs) -> None:
+    if walled.sandbox.name not in ENGINES:
+        pytest.skip("A turn behind bubblewrap may take its time; its computing is counted.")
+    short = replace(SMALL, time=1)
+    assert walled.run(launch(walled, "sleep 20; echo slept", limits=short)).stdout == ""
