@@ -102,7 +102,7 @@ class Bubblewrap:
         groups = control_groups.groups_for(launch.mark, launch.limits) if launch.limits else ()
         return replace(
             launch,
-            argv=(*argv, *self._counted(launch)),
+            argv=argv,
             environment={**launch.environment, "HOME": str(HOME)},
             groups=groups if self._can_group else (),
         )

@@ -95,6 +95,7 @@ def refusal(variables: dict[str, str], folder: Path, *, argv: tuple[str, ...] = 
     [
         ("PORT", "http", "PORT is 'http'"),
         ("PARACHUTE_SANDBOX", "chroot", "PARACHUTE_SANDBOX is 'chroot'"),
+        ("PARACHUTE_LIMIT_PROCESSES", "many", "PARACHUTE_LIMIT_PROCESSES is 'many'"),
         ("HOST", "0.0.0.0", "--public"),
         ("HOST", "203.0.113.7", "ALLOWED_HOSTS"),
         ("VAULT_PATH", "/nowhere/at/all", "does not exist"),
