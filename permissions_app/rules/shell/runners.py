@@ -37,7 +37,8 @@ def runs_code(line: "Line", words: list[Word], stdin: str | None) -> str | None:
         if not text.startswith(("-", "+")) or text == "-":
             break
         if not waiting[0].known:
-            return _runs_something(line, waiting[1:], stdin)
+            _runs_something(line, waiting[1:], stdin)
+            return None
         takes_value = re.fullmatch(r"[-+][a-zA-Z]*[oO]|-[a-zA-Z]*o[a-zA-Z]*|--(rcfile|init-file)", text)
         has_code |= re.fullmatch(r"-[a-zA-Z]*c[a-zA-Z]*", text) is not None
         reads_input |= re.fullmatch(r"-[a-zA-Z]*s[a-zA-Z]*", text) is not None
