@@ -5,6 +5,10 @@ import pytest
 from tests.permissions_app.room import Room
 
 DANGEROUS = [
+    "echo b | bash <<E\nsudo ls\nE",
+    "ls && bash <<'E'\nsudo ls\nE",
+    "ls > a\n\\\nsudo ls",
+    "export A=b\n\\\n>a sudo ls",
     "ls\n\\sudo ls",
     "ls\n\\\nsudo ls",
     "ls > a\n\n\\sudo ls",

@@ -18,6 +18,8 @@ _AMBIGUOUS = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f\x85\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f\u2060\u3000\ufeff\ue000-\uf8ff]"
 )
 _ENDS_JOINED = re.compile(r"(?<!\\)((?:\\\\)*)\\\n\s*\Z")
+# At the start of a line a joined line end says nothing, and the parser stumbles over it.
+_STARTS_JOINED = re.compile(r"(\A|\n)(?:\\\n)+")
 _JOINED = re.compile(rb"(?:\\\n)+")
 
 
@@ -30,7 +32,8 @@ def parse(text: str) -> Node:
         raise Unreadable
     if _AMBIGUOUS.search(text):
         raise Unreadable
-    source = _ENDS_JOINED.sub(r"\1", text).encode("utf-8", "strict")
+    text = _STARTS_JOINED.sub(r"\1", _ENDS_JOINED.sub(r"\1", text))
+    source = text.encode("utf-8", "strict")
     for _ in range(MAX_REPAIRS):
         root = Parser(_BASH).parse(source).root_node
         if b"\\" not in source:
@@ -44,6 +47,14 @@ def parse(text: str) -> Node:
 
 def text_of(node: Node) -> str:
     return (node.text or b"").decode()
+
+
+def is_whole_line(node: Node) -> bool:
+    root = node
+    while root.parent is not None:
+        root = root.parent
+    source, start, end = root.text or b"", node.start_byte - root.start_byte, node.end_byte - root.start_byte
+    return source[end : end + 1] in {b"", b"\n"} and source[:start].rstrip(b"\t").endswith(b"\n")
 
 
 def _repaired(source: bytes, root: Node) -> bytes:
