@@ -27,23 +27,6 @@ _SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
 _SILENT = frozenset({"comment", "heredoc_start", "heredoc_end", "variable_name"})
 
 
-def read_command(text: str, ground: Ground, *, behind_wall: bool) -> Reading:
-    reading = Reading()
-    line = Line(reading, ground, Scope(ground.working_directory.stops[0]), behind_wall=behind_wall)
-    try:
-        line.code(text)
-        if line.scope.variables or line.functions:
-            # A loop or a function runs again with what was assigned further down.
-            line.scope.directory = ground.working_directory.stops[0]
-            reading.commands.clear()
-            line.code(text)
-    except (Unreadable, RecursionError):
-        reading.found(Outcome.UNREADABLE)
-    if reading.outcome is not Outcome.WORDS:
-        reading.indirect = True
-    return reading
-
-
 class Line:
     """One reading of a command line: what it assigned, where it stands, and what was found."""
 
