@@ -5,6 +5,18 @@ import pytest
 from tests.permissions_app.room import Room
 
 DANGEROUS = [
+    "echo b | bash <<E\nsudo ls\nE",
+    "ls && bash <<'E'\nsudo ls\nE",
+    "ls > a\n\\\nsudo ls",
+    "export A=b\n\\\n>a sudo ls",
+    "ls\n\\sudo ls",
+    "ls\n\\\nsudo ls",
+    "ls > a\n\n\\sudo ls",
+    "su\\\n\\\ndo ls",
+    "echo x\n\\\\\nsudo ls",
+    "f()\n\\sudo",
+    "sh -c$X 'sudo ls'",
+    "echo ~$X; sudo ls",
     "su - root -c ls",
     "sudo -u postgres psql",
     "exec sudo ls",

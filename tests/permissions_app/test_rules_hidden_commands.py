@@ -78,6 +78,8 @@ SECRET = [
 ]
 
 UNREADABLE = [
+    "cat <<E\nx\nE ; case `echo` in x) ;; esac",
+    "cat <<E | cat\nx\nE \\\n>a ls",
     "python -c 'print(1)'",
     "python3 -Bc 'print(1)'",
     "python - < x.py",

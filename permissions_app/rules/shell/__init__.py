@@ -4,7 +4,7 @@
 knows what a command does with its words, `danger` which of them are the worst, `reading` is what comes out.
 """
 
+from permissions_app.rules.shell.read import read_command
 from permissions_app.rules.shell.reading import Command, Outcome, Reading
-from permissions_app.rules.shell.walk import read_command
 
 __all__ = ["Command", "Outcome", "Reading", "read_command"]

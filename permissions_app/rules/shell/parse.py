@@ -1,6 +1,7 @@
 """Text to a tree. What the parser and Bash could read in two ways is not read at all."""
 
 import re
+from itertools import pairwise
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
@@ -8,6 +9,7 @@ from tree_sitter import Language, Node, Parser
 MAX_LENGTH = 20_000
 # Some of the parser's work grows with the square of these: 3,000 of the worst take it 0.1 s.
 MAX_PUNCTUATION = 3_000
+MAX_REPAIRS = 4
 
 _BASH = Language(tree_sitter_bash.language())
 _NO_PUNCTUATION = re.compile(r"[^|&;<>(){}$`\[\]=]+")
@@ -16,6 +18,8 @@ _AMBIGUOUS = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f\x85\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f\u2060\u3000\ufeff\ue000-\uf8ff]"
 )
 _ENDS_JOINED = re.compile(r"(?<!\\)((?:\\\\)*)\\\n\s*\Z")
+# At the start of a line a joined line end says nothing, and the parser stumbles over it.
+_STARTS_JOINED = re.compile(r"(\A|\n)(?:\\\n)+")
 _JOINED = re.compile(rb"(?:\\\n)+")
 
 
@@ -28,13 +32,16 @@ def parse(text: str) -> Node:
         raise Unreadable
     if _AMBIGUOUS.search(text):
         raise Unreadable
-    source = _ENDS_JOINED.sub(r"\1", text).encode("utf-8", "strict")
-    for _ in range(3):
+    text = _STARTS_JOINED.sub(r"\1", _ENDS_JOINED.sub(r"\1", text))
+    source = text.encode("utf-8", "strict")
+    for _ in range(MAX_REPAIRS):
         root = Parser(_BASH).parse(source).root_node
-        joined = _join_lines(source, root)
-        if joined == source:
+        if b"\\" not in source:
             return root
-        source = joined
+        repaired = _repaired(source, root)
+        if repaired == source:
+            return root
+        source = repaired
     raise Unreadable
 
 
@@ -42,20 +49,41 @@ def text_of(node: Node) -> str:
     return (node.text or b"").decode()
 
 
-def _join_lines(source: bytes, root: Node) -> bytes:
-    """`su\\<newline>do` is one word to Bash and two to the parser: joined where it stands between two nodes,
-    so never within quotes, a comment or a here-document."""
-    if b"\\\n" not in source:
-        return source
-    gaps = [
-        (left.end_byte, right.start_byte)
-        for node in _all(root)
-        for left, right in zip(node.children, node.children[1:], strict=False)
-        if _JOINED.fullmatch(source, left.end_byte, right.start_byte)
-    ]
-    for start, end in sorted(set(gaps), reverse=True):
-        source = source[:start] + source[end:]
+def is_whole_line(node: Node) -> bool:
+    root = node
+    while root.parent is not None:
+        root = root.parent
+    source, start, end = root.text or b"", node.start_byte - root.start_byte, node.end_byte - root.start_byte
+    return source[end : end + 1] in {b"", b"\n"} and source[:start].rstrip(b"\t").endswith(b"\n")
+
+
+def _repaired(source: bytes, root: Node) -> bytes:
+    """The source with what the parser would misread beside a backslash written in another way.
+
+    `su\\<newline>do` is one word to Bash and two to the parser: joined where it stands between two nodes, so
+    never within quotes, a comment or a here-document. `ls<newline>\\sudo` is two commands to Bash and one to
+    the parser: a blank after the newline parts them.
+    """
+    changes: list[tuple[int, int, bytes]] = []
+    for node in _all(root):
+        if node.type == "word" and source.startswith(b"\n", node.start_byte):
+            changes.append((node.start_byte + 1, node.start_byte + 1, b" "))
+        for left, right in pairwise(node.children):
+            start, end = left.end_byte, right.start_byte
+            if _JOINED.fullmatch(source, start, end):
+                changes.append((start, end, b""))
+            elif node.type == "command" and (newline := _bare_newline(source[start:end])) is not None:
+                if source[start + newline + 1 : start + newline + 2] != b"\\":
+                    raise Unreadable
+                changes.append((start + newline + 1, start + newline + 1, b" "))
+    for start, end, text in sorted(set(changes), reverse=True):
+        source = source[:start] + text + source[end:]
     return source
+
+
+def _bare_newline(gap: bytes) -> int | None:
+    match = re.search(rb"(?<!\\)\n", gap)
+    return match.start() if match else None
 
 
 def _all(root: Node) -> list[Node]:

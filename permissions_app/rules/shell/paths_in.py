@@ -1,6 +1,5 @@
 """The paths that the words of a command name."""
 
-import os
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from permissions_app.rules.paths import NotUnderstood, Place, find
 from permissions_app.rules.shell import danger, globs
 from permissions_app.rules.shell.parse import Unreadable
 from permissions_app.rules.shell.reading import Outcome
-from permissions_app.rules.shell.words import UNKNOWN, Word
+from permissions_app.rules.shell.words import UNKNOWN, Word, with_home
 
 if TYPE_CHECKING:
     from permissions_app.rules.shell.walk import Line
@@ -106,5 +105,5 @@ def _pieces(text: str) -> set[str]:
     pieces = {text, *_SEPARATORS.split(text)}
     if text.startswith("-") and len(text) > 2:
         pieces.add(text[2:])  # `-f.env`
-    pieces |= {os.path.expanduser(piece) for piece in pieces if piece.startswith("~")}  # noqa: PTH111
+    pieces |= {with_home(piece) for piece in pieces if piece.startswith("~")}
     return {piece for piece in pieces if piece and piece != UNKNOWN}

@@ -36,6 +36,9 @@ def runs_code(line: "Line", words: list[Word], stdin: str | None) -> str | None:
         text = waiting[0].text
         if not text.startswith(("-", "+")) or text == "-":
             break
+        if not waiting[0].known:
+            _runs_something(line, waiting[1:], stdin)
+            return None
         takes_value = re.fullmatch(r"[-+][a-zA-Z]*[oO]|-[a-zA-Z]*o[a-zA-Z]*|--(rcfile|init-file)", text)
         has_code |= re.fullmatch(r"-[a-zA-Z]*c[a-zA-Z]*", text) is not None
         reads_input |= re.fullmatch(r"-[a-zA-Z]*s[a-zA-Z]*", text) is not None
@@ -50,6 +53,13 @@ def runs_code(line: "Line", words: list[Word], stdin: str | None) -> str | None:
         line.reading.found(Outcome.UNREADABLE)
         return None
     return line.code(stdin)
+
+
+def _runs_something(line: "Line", words: list[Word], stdin: str | None) -> None:
+    """Which of its options is `-c` is known at run time only."""
+    line.reading.found(Outcome.UNREADABLE)
+    for word in words[:8]:
+        line.code(word.text, stdin)
 
 
 def evaluates(line: "Line", words: list[Word], stdin: str | None) -> str | None:

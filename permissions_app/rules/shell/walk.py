@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from permissions_app.rules.ground import Ground
 from permissions_app.rules.shell import programs
-from permissions_app.rules.shell.parse import Unreadable, parse, text_of
+from permissions_app.rules.shell.parse import Unreadable, is_whole_line, parse, text_of
 from permissions_app.rules.shell.paths_in import PathsIn
 from permissions_app.rules.shell.reading import Outcome, Reading
 from permissions_app.rules.shell.shapes import calls_itself_twice, flat, only, sentences
@@ -25,23 +25,6 @@ _VALUES = frozenset(
 _OWN_SHELL = frozenset({"subshell", "command_substitution", "process_substitution"})
 _SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
 _SILENT = frozenset({"comment", "heredoc_start", "heredoc_end", "variable_name"})
-
-
-def read_command(text: str, ground: Ground, *, behind_wall: bool) -> Reading:
-    reading = Reading()
-    line = Line(reading, ground, Scope(ground.working_directory.stops[0]), behind_wall=behind_wall)
-    try:
-        line.code(text)
-        if line.scope.variables or line.functions:
-            # A loop or a function runs again with what was assigned further down.
-            line.scope.directory = ground.working_directory.stops[0]
-            reading.commands.clear()
-            line.code(text)
-    except (Unreadable, RecursionError):
-        reading.found(Outcome.UNREADABLE)
-    if reading.outcome is not Outcome.WORDS:
-        reading.indirect = True
-    return reading
 
 
 class Line:
@@ -190,6 +173,15 @@ class Line:
             return printed[0] if len(printed) == 1 else None
         if body.type == "command":
             return self._command(body, stdin, more)
+        if body.type in {"pipeline", "list"}:
+            # The parser takes a redirection for the whole line's; to Bash it is the last command's.
+            *before, last = [node for node in flat(body) if node.type != "comment"]
+            if body.type == "pipeline":
+                *before, last = [node for node in body.named_children if node.type != "comment"]
+                piped = self._pipe(before, None)
+                return self._body(last, piped if stdin is None else stdin, more)
+            self._in_order(before, None)
+            return self._body(last, stdin, more)
         printed_by = self.visit(body, stdin)
         if more:
             self.reading.found(Outcome.UNREADABLE)
@@ -223,7 +215,7 @@ class Line:
         text, delimiter = text_of(body), re.sub(r"[\\'\"]", "", text_of(start))
         lines = [line.lstrip("\t") if node.children[0].type == "<<-" else line for line in text.split("\n")]
         lines = [*lines[:-1]] if not lines[-1].strip("\t") else lines
-        if text_of(end).strip("\t") != delimiter or delimiter in lines:
+        if text_of(end).strip("\t") != delimiter or delimiter in lines or not is_whole_line(end):
             raise Unreadable  # the parser and Bash would end it at different lines
         text = "".join(f"{line}\n" for line in lines)
         if re.search(r"[\\'\"]", text_of(start)) or not re.search(r"[$`\\]", text):

@@ -196,12 +196,13 @@ def _plain(marked: str) -> str:
 
 
 def _with_home(marked: str) -> str:
-    if not marked.startswith("~"):
-        return marked
     user, slash, rest = marked.partition("/")
-    if UNKNOWN in user:
-        return marked
-    return os.path.expanduser(_plain(user)) + slash + rest  # noqa: PTH111
+    return with_home(_plain(user)) + slash + rest if marked.startswith("~") else marked
+
+
+def with_home(text: str) -> str:
+    """`~/x` as a whole path."""
+    return text if UNKNOWN in text.partition("/")[0] else os.path.expanduser(text)  # noqa: PTH111
 
 
 def _open_braces(text: str) -> list[str]:
