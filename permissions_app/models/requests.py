@@ -43,8 +43,8 @@ class ToolRequest(models.Model):
           └► aborted       its turn was stopped, or its worker was lost
 
     Moved only by conditional UPDATE. What was granted is good for one use of exactly this call (`digest`),
-    within a day: `used_at` says when it was made. The worker that waits makes it at once. Where it is gone, or
-    the answer came late, whoever of the session makes that call next does.
+    within a day: `used_at` says when it was made. The worker that waits makes it at once. Where it is gone,
+    or the answer came late, whoever of the session makes that call next does.
 
     While it is pending its turn is active, and waits: whoever ends a turn, or puts it back, closes what it
     asks.
