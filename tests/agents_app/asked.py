@@ -10,6 +10,7 @@ from agents_app.turns.opening import Opened
 from agents_app.turns.worker import Holder
 from permissions_app.models import ToolRequest
 from sessions_app import bus
+from sessions_app.models import SessionEvent
 from sessions_app.threads import in_thread
 from tests.agents_app.engine import PATIENCE, Engine
 
@@ -26,6 +27,7 @@ async def asked(
     """While a worker runs it, and its agent waits for a person. Left, the worker is through with it."""
     async with bus.current().subscribe(bus.session_topic(opened.session_id)) as listener:
         working = asyncio.create_task(engine.run(opened, holder))
+        engine.working.append(working)
         async with asyncio.timeout(PATIENCE):
             while len(requests := await pending(opened)) < tools and not working.done():
                 await listener.next(1)
@@ -47,3 +49,7 @@ async def pending(opened: Opened) -> list[ToolRequest]:
 async def decided(request: ToolRequest) -> ToolRequest:
     found: ToolRequest = await ToolRequest.objects.aget(pk=request.pk)
     return found
+
+
+def resolved(written: list[SessionEvent]) -> list[str]:
+    return [event.payload["decision"] for event in written if event.type == "permission_resolved"]
