@@ -62,8 +62,8 @@ def _pending(caller: Caller) -> Pending:
 async def grant_permission(
     request: HttpRequest, request_id: UUID, order: Body[GrantOrder | None] = None
 ) -> Any:
-    wanted = {"pattern": order.pattern, "scope": order.scope} if order else {}
-    granted = await in_thread(services.grant)(caller_of(request), request_id, **wanted)
+    pattern, scope = (order.pattern, order.scope) if order else (None, None)
+    granted = await in_thread(services.grant)(caller_of(request), request_id, pattern=pattern, scope=scope)
     return Decided(id=granted.pk, decision=granted.status)
 
 

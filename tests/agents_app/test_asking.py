@@ -267,7 +267,7 @@ class TestItFailsClosed:
         def fails(*_: Any) -> None:
             raise DatabaseError
 
-        monkeypatch.setattr(asking.services, "ask", fails)
+        monkeypatch.setattr(services, "ask", fails)
         engine.runtime.scripts["ask"] = [use()]
         written = await engine.answer("ask")
         assert [each["isError"] for each in last_words(written)["toolCalls"]] == [True]
@@ -298,7 +298,7 @@ class TestItFailsClosed:
         def fails(*_: Any) -> None:
             raise HoldLost
 
-        monkeypatch.setattr(asking.services, "use", fails)
+        monkeypatch.setattr(services, "use", fails)
         engine.runtime.scripts["ask"] = [use()]
         opened = await engine.say("ask")
         async with asked(engine, opened) as request:

@@ -21,7 +21,7 @@ from tests.contracts.stage import Stage, door_to, sandbox_that_runs
 from tests.scripted_model import ScriptedModel, calls
 
 ANSWERS = {"Which pears?": "Conference"}
-QUESTION = {
+QUESTION: dict[str, Any] = {
     "questions": [
         {
             "question": "Which pears?",

@@ -173,7 +173,7 @@ class TestWidening:
             {"pattern": "../*"},
             {"pattern": "/etc/*"},
             {"scope": Scope.VAULT},
-            {"scope": "once", "pattern": "x"},
+            {"scope": Scope.ONCE, "pattern": "x"},
         ],
     )
     def test_what_is_no_pattern_is_refused_and_nothing_is_decided(
