@@ -20,7 +20,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from permissions_app import services
-from permissions_app.gate import Answer
+from permissions_app.gate import TURN_LOST, Answer
 from permissions_app.interim import exactly, subject
 from permissions_app.models import RequestKind, RequestStatus, ToolRequest
 from permissions_app.rules.decision import Decision, Verdict, allow, deny
@@ -30,7 +30,7 @@ from permissions_app.rules.tools import ToolCall, named_paths
 from permissions_app.services.asked import Wanted
 from sessions_app import bus
 from sessions_app.bus import Listener
-from sessions_app.log import Hold
+from sessions_app.log import Hold, HoldLost
 from sessions_app.storable import storable
 from sessions_app.threads import in_thread
 
@@ -60,6 +60,12 @@ class Asking:
         self._settled = settled
 
     async def __call__(self, call: ToolCall, decision: Decision, setting: Setting) -> Answer:
+        try:
+            return await self._ask(call, decision, setting)
+        except HoldLost:
+            return Answer(TURN_LOST)
+
+    async def _ask(self, call: ToolCall, decision: Decision, setting: Setting) -> Answer:
         wanted = await asyncio.to_thread(self._read, call, decision, setting)
         if isinstance(wanted, Decision):
             return Answer(wanted)

@@ -120,7 +120,8 @@ class Gate:
 
     async def _refuse(self, call: ToolCall, decision: Decision) -> None:
         self._refused.add(call.id)
-        await self._on_denied(call, decision)
+        if decision is not TURN_LOST:  # whoever has the turn now writes its rows
+            await self._on_denied(call, decision)
 
     async def _decide(self, call: ToolCall, directory: Path) -> Decision:
         if not await self._is_current():

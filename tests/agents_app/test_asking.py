@@ -1,10 +1,12 @@
 """A tool that a person decides about: asked, waited for, and made only if somebody allowed exactly this."""
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import DatabaseError
+from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 
 from agents_app.runtimes.scripted import Say, Use
@@ -12,11 +14,12 @@ from agents_app.turns import leases
 from agents_app.turns.claim import claim
 from agents_app.turns.prepare import prepare
 from agents_app.turns.worker import Holder
-from permissions_app import asking, services
-from permissions_app.interim import exactly
+from permissions_app import asking, gate, services
+from permissions_app.interim import covers, exactly
 from permissions_app.models import RequestStatus, ToolRequest
+from permissions_app.rules.decision import Decision, allow, ask
+from permissions_app.rules.setting import Setting
 from permissions_app.rules.tools import ToolCall
-from permissions_app.session_permissions import patterns_of
 from sessions_app import bus
 from sessions_app.errors import AlreadyDecided
 from sessions_app.log import HoldLost
@@ -30,6 +33,7 @@ from tests.agents_app.engine import (
     expire,
     has_no_gaps,
     last_words,
+    pause,
     turn_of,
     types,
 )
@@ -185,15 +189,62 @@ class TestWhileItIsAsked:
         assert "tool_result" not in types(await events(opened))
         assert await has_no_gaps(opened.session_id)
 
-    async def test_what_people_take_away_counts_at_once(self, engine: Engine) -> None:
+
+class TestPatterns:
+    @pytest.fixture(autouse=True)
+    def each_write_asks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """But for what a pattern covers, whatever the rules say besides."""
+
+        def decide(call: ToolCall, setting: Setting) -> Decision:
+            is_write = call.name == "Write" and not covers(call, setting)
+            return ask("write", "It writes.") if is_write else allow("reading", "It reads.")
+
+        monkeypatch.setattr(gate, "decide", decide)
+
+    async def test_what_was_widened_counts_from_the_next_call_on(self, engine: Engine) -> None:
+        engine.runtime.scripts["ask"] = [writes("Plans/May.md"), writes("Plans/June.md")]
         opened = await engine.say("ask")
-        engine.runtime.scripts["ask"] = [use()]
         async with asked(engine, opened) as request:
-            session = await Session.objects.aget(pk=opened.session_id)
+            await in_thread(services.grant)(engine.caller, request.pk, pattern="Plans/*")
+        assert [each["isError"] for each in last_words(await events(opened))["toolCalls"]] == [False, False]
+        assert await ToolRequest.objects.acount() == 1
+
+    async def test_what_was_taken_away_too(self, engine: Engine) -> None:
+        at = pause()
+        engine.runtime.scripts["ask"] = [writes("Chat/artifacts/a.md"), at, writes("Chat/artifacts/b.md")]
+        opened = await engine.say("ask")
+        session = await Session.objects.aget(pk=opened.session_id)
+        async with engine.paused(opened, at) as working:
             session.metadata["permissions"]["write"] = []
             await session.asave(update_fields=["metadata"])
-            await in_thread(services.grant)(engine.caller, request.pk)
-        assert patterns_of(session.metadata).write == ()
+            at.go_on.set()
+            while not (requests := await pending(opened)) and not working.done():
+                await asyncio.sleep(0.01)
+            await in_thread(services.deny)(engine.caller, requests[0].pk)
+        assert [each["isError"] for each in last_words(await events(opened))["toolCalls"]] == [False, True]
+
+    async def test_a_call_that_is_simply_allowed_costs_one_query(
+        self, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        counts: list[int] = []
+        asked_for: list[str] = []
+        execute, decides = CursorWrapper.execute, gate.Gate.__call__
+
+        def counting(self: Any, sql: str, params: Any = None) -> Any:
+            asked_for.append(sql)
+            return execute(self, sql, params)
+
+        async def counted(self: Any, *given: Any) -> Any:
+            asked_for.clear()
+            decision = await decides(self, *given)
+            counts.append(len(asked_for))
+            return decision
+
+        monkeypatch.setattr(CursorWrapper, "execute", counting)
+        monkeypatch.setattr(gate.Gate, "__call__", counted)
+        engine.runtime.scripts["ask"] = [Say("I look."), *(Use("Read", {"file_path": "a.md"}),) * 3]
+        await engine.answer("ask")
+        assert counts == [1, 1, 1]
 
 
 class TestAnAnswerThatNobodyTook:
@@ -334,6 +385,10 @@ class TestItFailsClosed:
         async with asked(engine, opened) as request:
             await in_thread(services.grant)(engine.caller, request.pk)
         assert [each["isError"] for each in last_words(await events(opened))["toolCalls"]] == [False]
+
+
+def writes(path: str) -> Use:
+    return Use("Write", {"file_path": path, "content": "x"})
 
 
 def killed_while_asking(session_id: Any, tool: Use) -> str:
