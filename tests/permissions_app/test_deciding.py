@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
+from django.test import Client
 from django.utils import timezone
 
+from agents_app.turns.deleting import delete
 from agents_app.turns.opening import Opening, open_turn
 from permissions_app import services
 from permissions_app.models import RequestStatus, ToolRequest
@@ -16,6 +18,7 @@ from permissions_app.rules.suggestions import Scope
 from sessions_app.access.caller import Caller
 from sessions_app.access.services import caller_of_user
 from sessions_app.errors import AlreadyDecided, Forbidden, Invalid, NotFound
+from sessions_app.log import Hold, HoldLost
 from sessions_app.models import Session, SessionEvent, Turn, TurnStatus
 from tests.agents_app.at_once import at_once
 from tests.asked import asks, run_out
@@ -91,8 +94,6 @@ class TestOneWinner:
         assert Turn.objects.filter(status=TurnStatus.QUEUED).count() == 1
 
     def test_a_person_and_the_clock(self, session: Session, as_ada: Caller) -> None:
-        from sessions_app.log import Hold
-
         request = asks(session.pk)
         run_out(request)
         hold = Hold(request.turn_id, request.attempt)
@@ -113,6 +114,32 @@ class TestOneWinner:
         assert Turn.objects.get().status == TurnStatus.WAITING
         services.deny(as_ada, second.pk)
         assert Turn.objects.get().status == TurnStatus.RUNNING
+
+    @pytest.mark.parametrize("round_", range(5))
+    def test_nobody_waits_for_ever_where_the_session_is_deleted_meanwhile(
+        self, session: Session, as_ada: Caller, round_: int
+    ) -> None:
+        """Each takes its locks in the same order, whether the turn is active or over."""
+        first, late = asks(session.pk), asks(session.pk)
+        expired = ToolRequest.objects.filter(pk=late.pk)
+        expired.update(status=RequestStatus.EXPIRED, decided_at=timezone.now())
+        hold = Hold(first.turn_id, first.attempt)
+
+        def act(number: int) -> str:
+            acts = (
+                lambda: delete(as_ada, session.pk),
+                lambda: services.grant(as_ada, first.pk),
+                lambda: services.grant(as_ada, late.pk),
+                lambda: services.close(hold, first.pk),
+            )
+            try:
+                acts[number]()
+            except (NotFound, AlreadyDecided, HoldLost):
+                return "late"
+            return "done"
+
+        assert at_once(act)[0] == "done"
+        assert not ToolRequest.objects.exists()
 
 
 class TestWhoMay:
@@ -214,6 +241,18 @@ class TestOpenCards:
         services.deny(as_ada, request.pk)
         with pytest.raises(AlreadyDecided):
             services.open_card(as_ada, request.pk)
+
+
+def test_the_console_decides_many_at_once(session: Session, ada: User, client: Client) -> None:
+    requests = [asks(session.pk), asks(session.pk), asks(session.pk, is_question=True)]
+    client.force_login(ada)
+    url = "/admin/permissions_app/toolrequest/"
+    assert client.get(url).status_code == 200
+    assert client.get(f"{url}{requests[0].pk}/change/").status_code == 200
+    chosen = [str(request.pk) for request in requests]
+    client.post(url, {"action": "do_not_allow", "_selected_action": chosen})
+    states = [ToolRequest.objects.get(pk=pk).status for pk in chosen]
+    assert states == ["denied", "denied", "pending"]
 
 
 @pytest.mark.parametrize(
