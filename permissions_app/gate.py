@@ -96,10 +96,8 @@ class Gate:
         answer: Answer | None = None
         try:
             asked = self._asked.pop(call.id)
-            assert self._asks is not None and asked.call == call
-            answer = await self._asks(call, asked.decision, asked.setting)
-            if answer.decision.verdict is Verdict.ALLOW:
-                answer = await self._still_allowed(answer, asked)
+            assert asked.call == call
+            answer = await self._answer_to(asked)
             if answer.decision.verdict is Verdict.ALLOW:
                 self._allowed[call.id] = call
             else:
@@ -136,13 +134,24 @@ class Gate:
         self._asked[call.id] = _Asked(call, decision, setting)
         return decision
 
-    async def _still_allowed(self, answer: Answer, asked: _Asked) -> Answer:
-        """People take their time. What was denied by now, whatever they saw, stays denied."""
+    async def _answer_to(self, asked: _Asked) -> Answer:
+        """The rules are asked again before a person is, who may have answered for this call with another, and
+        after: people take their time, and what is denied by then stays denied, whatever they saw."""
+        assert self._asks is not None
+        now = await self._again(asked)
+        if now.verdict is not Verdict.ASK:
+            return Answer(now)
+        answer = await self._asks(asked.call, now, asked.setting)
+        if answer.decision.verdict is not Verdict.ALLOW:
+            return answer
+        then = await self._again(asked)
+        return Answer(then) if then.verdict is Verdict.DENY else answer
+
+    async def _again(self, asked: _Asked) -> Decision:
         if not await self._is_current():
-            return Answer(TURN_LOST)
-        directory = asked.setting.working_directory
-        now = await asyncio.to_thread(decide, asked.call, replace(self.setting, working_directory=directory))
-        return Answer(now) if now.verdict is Verdict.DENY else answer
+            return TURN_LOST
+        setting = replace(self.setting, working_directory=asked.setting.working_directory)
+        return await asyncio.to_thread(decide, asked.call, setting)
 
 
 def _failed(error: Exception) -> Decision:

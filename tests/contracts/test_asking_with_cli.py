@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agents_app.demo_model.wire import say
+from agents_app.demo_model.wire import Reply, ToolUse, say
 from agents_app.runtimes.base import Run
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.runtimes.events import Answered, Ended, RuntimeEvent
@@ -114,6 +114,19 @@ async def test_an_answer_reaches_the_model(stage: Stage, person: Person, model: 
     (answer,) = answers(heard)
     assert not answer.is_error
     assert "Conference" in answer.content
+
+
+async def test_two_calls_at_once_are_each_answered(
+    stage: Stage, person: Person, model: ScriptedModel
+) -> None:
+    made = [stage.vault / name for name in ("one", "two")]
+    both = Reply(tuple(ToolUse("Bash", {"command": f"touch {path}"}) for path in made))
+    model.script("make two", [both, say("Both.")])
+    person.answer.set_result(allow("person", "Yes."))
+    heard = await stage.play("make two")
+    assert [path.exists() for path in made] == [True, True]
+    assert [answer.is_error for answer in answers(heard)] == [False, False]
+    assert len(person.asked) == 2
 
 
 async def test_interrupted_while_it_asks_it_ends_and_nothing_ran(
