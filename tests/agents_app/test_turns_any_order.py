@@ -1,8 +1,8 @@
 """The turn engine in any order of what may happen to it.
 
 People say things, say more, answer what they are asked, in time or late, and stop turns; workers take them,
-freeze, thaw, die, start again and drain; rings are lost, leases run out, hours pass. All of it happens between
-any two transactions of any worker.
+freeze, thaw, die, start again and drain; rings are lost, leases run out, hours pass. All of it happens
+between any two transactions of any worker.
 However it went: every message that was accepted belongs to a turn with one end, the ends come in the order
 in which the turns were opened, no row is missing, and no two workers write for one turn.
 
