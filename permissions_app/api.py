@@ -99,9 +99,9 @@ async def close_card(request: HttpRequest, request_id: UUID) -> Any:
 async def preview_permission(request: HttpRequest, request_id: UUID, query: Query[PreviewQuery]) -> Any:
     shown = await in_thread(reading.previewed)(caller_of(request), request_id, query.pattern)
     return PreviewOut(
-        covered=list(shown.covered),
-        not_covered=list(shown.not_covered),
-        deny_listed=list(shown.deny_listed),
+        covered=[reading.in_short(call) for call in shown.covered],
+        not_covered=[reading.in_short(call) for call in shown.not_covered],
+        deny_listed=[reading.in_short(call) for call in shown.deny_listed],
     )
 
 

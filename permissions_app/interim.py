@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from permissions_app.rules.paths import NotUnderstood
 from permissions_app.rules.setting import Patterns, Setting
 from permissions_app.rules.suggestions import PermissionType, permission_type
 from permissions_app.rules.tools import ToolCall, named_paths
@@ -17,30 +16,34 @@ LONGEST_PATTERN = 500
 
 @dataclass(frozen=True)
 class Preview:
-    covered: tuple[str, ...]
-    not_covered: tuple[str, ...]
-    deny_listed: tuple[str, ...]
+    covered: tuple[ToolCall, ...]
+    not_covered: tuple[ToolCall, ...]
+    deny_listed: tuple[ToolCall, ...]
 
 
 def with_pattern(patterns: Patterns, kind: PermissionType, pattern: str) -> Patterns:
-    """NotUnderstood where the pattern is none, or where this kind of call has none."""
+    """ValueError, with a sentence, where the pattern is none, or where this kind of call has none."""
     if kind not in (PermissionType.READ, PermissionType.WRITE, PermissionType.BASH):
-        raise NotUnderstood("calls of this kind are allowed one by one")
+        raise ValueError("A tool of this kind can be allowed once, not by a pattern.")
     if not pattern or len(pattern) > LONGEST_PATTERN or ".." in pattern.split("/") or pattern[0] == "/":
-        raise NotUnderstood("a pattern is a path inside of the vault, with * and ** in it")
+        raise ValueError("A pattern is a path in the vault, such as Plans/* or Plans/**/*.")
     held: tuple[str, ...] = getattr(patterns, kind.value)
     return patterns if pattern in held else replace(patterns, **{kind.value: (*held, pattern)})
 
 
-def covers(call: ToolCall, setting: Setting) -> bool:
+def covers(call: ToolCall, setting: Setting) -> str | None:
+    """Which of the setting's patterns covers the call."""
     kind = permission_type(call)
     if kind is PermissionType.BASH:
         words = str(call.input.get("command", "")).split()
-        return any(words[: len(each.split())] == each.split() for each in setting.patterns.bash)
+        return next(
+            (each for each in setting.patterns.bash if words[: len(each.split())] == each.split()), None
+        )
     if kind not in (PermissionType.READ, PermissionType.WRITE):
-        return False
+        return None
     patterns: tuple[str, ...] = getattr(setting.patterns, kind.value)
-    return all(any(fnmatchcase(path, each) for each in patterns) for path in _paths(call, setting))
+    paths = _paths(call, setting)
+    return next((each for each in patterns if all(fnmatchcase(path, each) for path in paths)), None)
 
 
 def exactly(call: ToolCall, setting: Setting) -> str:
@@ -49,21 +52,17 @@ def exactly(call: ToolCall, setting: Setting) -> str:
 
 
 def preview(pattern: str, calls: Iterable[ToolCall], setting: Setting) -> Preview:
-    covered: list[str] = []
-    not_covered: list[str] = []
+    covered: list[ToolCall] = []
+    not_covered: list[ToolCall] = []
     for call in calls:
         widened = replace(setting, patterns=with_pattern(Patterns(), permission_type(call), pattern))
-        (covered if covers(call, widened) else not_covered).append(named(call))
+        (covered if covers(call, widened) else not_covered).append(call)
     return Preview(tuple(covered), tuple(not_covered), ())
 
 
 def subject(call: ToolCall, setting: Setting) -> str:
     paths = _paths(call, setting)
     return f"{call.name} {Path(paths[0]).parent}" if paths else call.name
-
-
-def named(call: ToolCall) -> str:
-    return str(call.input.get("command") or next(iter(named_paths(call)), call.name))
 
 
 def _paths(call: ToolCall, setting: Setting) -> list[str]:

@@ -14,7 +14,7 @@ from permissions_app.querysets import ToolRequestQuerySet
 from permissions_app.rules.paths import NotUnderstood
 from permissions_app.rules.setting import Patterns
 from permissions_app.rules.suggestions import permission_type
-from permissions_app.rules.tools import ToolCall
+from permissions_app.rules.tools import ToolCall, named_paths
 from permissions_app.schemas import PendingQuestion, PermissionRequest
 from permissions_app.services.deciding import found
 from permissions_app.session_permissions import setting_of
@@ -26,6 +26,7 @@ from sessions_app.models import EventType, SessionEvent
 
 LOOKS_BACK = timedelta(days=30)
 LOOKS_AT = 500  # calls, the newest
+LONGEST_LINE = 200
 MOST = 500  # requests that an inbox shows
 
 
@@ -81,8 +82,17 @@ def previewed(caller: Caller, request_id: UUID, pattern: str) -> Preview:
     same = [call for call in calls if permission_type(call) == request.permission_type]
     try:
         return preview(pattern, same, setting_of(request, session, Patterns()))
-    except (NotUnderstood, ValueError) as refusal:
-        raise Invalid.field("pattern", f"This is no pattern: {refusal}.") from refusal
+    except ValueError as refusal:
+        raise Invalid.field("pattern", str(refusal)) from refusal
+
+
+def in_short(call: ToolCall) -> str:
+    """What it is about, in a line."""
+    try:
+        about = call.input.get("command") or next(iter(named_paths(call)), "")
+    except NotUnderstood:
+        about = ""
+    return str(about or call.name)[:LONGEST_LINE]
 
 
 def _by_kind(requests: ToolRequestQuerySet) -> Waiting:

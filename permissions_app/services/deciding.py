@@ -12,7 +12,6 @@ from django.utils import timezone
 
 from permissions_app.interim import covers, with_pattern
 from permissions_app.models import RequestKind, RequestStatus, ToolRequest
-from permissions_app.rules.paths import NotUnderstood
 from permissions_app.rules.setting import Patterns
 from permissions_app.rules.suggestions import PermissionType, Scope
 from permissions_app.services.asked import GOOD_FOR
@@ -172,8 +171,8 @@ def _widened(session: Session, request: ToolRequest, pattern: str) -> Patterns:
     kind = PermissionType(request.permission_type)
     try:
         patterns = with_pattern(patterns_of(session.metadata), kind, pattern)
-    except (NotUnderstood, ValueError) as refusal:
-        raise Invalid.field("pattern", f"This cannot be allowed as a pattern: {refusal}.") from refusal
+    except ValueError as refusal:  # with a sentence for a person
+        raise Invalid.field("pattern", str(refusal)) from refusal
     if max(map(len, (patterns.read, patterns.write, patterns.bash))) > MOST_PATTERNS:
         raise Invalid.field(
             "pattern", f"A session has at most {MOST_PATTERNS}. Take some away, or a wider one."
@@ -188,6 +187,6 @@ def _grant_what_is_covered(
     """A card that stands for several is answered for all that its pattern covers."""
     same = ToolRequest.objects.pending().filter(turn=turn, subject=request.subject, kind=request.kind)
     for other in same:
-        if covers(call_of(other), setting_of(other, session, patterns)):
+        if covers(call_of(other), setting_of(other, session, patterns)) is not None:
             _move(other, RequestStatus.PENDING, RequestStatus.GRANTED, by)
             _tell(other, turn)

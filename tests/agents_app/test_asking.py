@@ -196,7 +196,7 @@ class TestPatterns:
         """But for what a pattern covers, whatever the rules say besides."""
 
         def decide(call: ToolCall, setting: Setting) -> Decision:
-            is_write = call.name == "Write" and not covers(call, setting)
+            is_write = call.name == "Write" and covers(call, setting) is None
             return ask("write", "It writes.") if is_write else allow("reading", "It reads.")
 
         monkeypatch.setattr(gate, "decide", decide)
