@@ -54,7 +54,7 @@ def wall_for(trust: str, workspace: Workspace) -> Wall:
         return Wall(bubblewrap)
     if _is_shared(workspace):
         raise AgentError("sandbox_unavailable", f"{why_not} Not everybody in this workspace is an operator.")
-    return Wall(named("none"), f"{why_not} Until then no command runs in this session.")
+    return Wall(named("none"), f"{why_not} Until then a person decides about each command and change.")
 
 
 def what_is_here() -> list[WhatIsHere]:

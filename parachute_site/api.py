@@ -17,6 +17,7 @@ from agents_app.api import router as chat  # with the operations of `sessions_ap
 from agents_app.older_paths import router as older_paths
 from parachute_site import readiness
 from parachute_site.callers import CallerAuth
+from permissions_app.api import router as permissions
 from permissions_app.grants.api import router as grants
 from sessions_app.access.api import router as access
 from sessions_app.access.models import Scope
@@ -56,6 +57,7 @@ api = Api(
     openapi_url="/openapi.json",
 )
 api.add_router("", chat)
+api.add_router("", permissions)
 api.add_router("", older_paths)
 api.add_router("", access, auth=CallerAuth(writes=Scope.ADMIN))
 api.add_router("", grants, auth=CallerAuth(writes=Scope.ADMIN))

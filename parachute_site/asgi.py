@@ -16,6 +16,7 @@ from agents_app.consumers import ChatSocket  # noqa: E402
 from parachute_site.callers import CallerMiddleware  # noqa: E402
 from parachute_site.json_errors import answer  # noqa: E402
 from parachute_site.pages.socket import PageSocket  # noqa: E402
+from permissions_app.consumers import InboxStream  # noqa: E402
 from sessions_app.consumers import EventStream  # noqa: E402
 from sessions_app.flow import patient  # noqa: E402
 
@@ -58,6 +59,7 @@ async def no_route(scope: Any, receive: Any, send: Any) -> None:
 
 # Django types its routes as views; what Channels routes to are ASGI applications.
 _events: Any = CallerMiddleware(EventStream.as_asgi())
+_inbox: Any = CallerMiddleware(InboxStream.as_asgi())
 _socket: Any = CallerMiddleware(ChatSocket.as_asgi())
 _page: Any = CallerMiddleware(PageSocket.as_asgi())
 _rest: Any = http
@@ -65,7 +67,13 @@ _nowhere: Any = no_route
 
 application = ProtocolTypeRouter(
     {
-        "http": URLRouter([path("api/chat/<uuid:session_id>/events", _events), re_path("", _rest)]),
+        "http": URLRouter(
+            [
+                path("api/chat/<uuid:session_id>/events", _events),
+                path("api/permissions/stream", _inbox),
+                re_path("", _rest),
+            ]
+        ),
         "websocket": URLRouter(
             [
                 path("ws", _socket),

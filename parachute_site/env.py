@@ -53,6 +53,8 @@ class Environment:
     worker_name: str
     beat: bool
     drain: float
+    permission_timeout: float
+    question_timeout: float
     debug: bool
 
     @property
@@ -109,7 +111,9 @@ def load(folder: Path | None = None) -> Environment:
         limits=_limits(read),
         worker_name=read.str("PARACHUTE_WORKER", default=""),
         beat=read.bool("PARACHUTE_BEAT", default=False),
-        drain=_seconds(read.str("PARACHUTE_DRAIN", default="3")),
+        drain=_seconds(read, "PARACHUTE_DRAIN", "3"),
+        permission_timeout=_seconds(read, "PARACHUTE_PERMISSION_TIMEOUT", "120"),
+        question_timeout=_seconds(read, "PARACHUTE_QUESTION_TIMEOUT", "300"),
         debug=read.bool("DEBUG", default=False),
     )
 
@@ -179,10 +183,11 @@ def _port(given: str) -> int:
     raise BadEnvironment(f"PORT is {given!r}. Set it to a number from 1 to 65535.")
 
 
-def _seconds(given: str) -> float:
+def _seconds(read: environ.FileAwareEnv, name: str, default: str) -> float:
+    given = read.str(name, default=default)
     if given.isascii() and given.isdigit():
         return float(given)
-    raise BadEnvironment(f"PARACHUTE_DRAIN is {given!r}. Set it to a number of seconds.")
+    raise BadEnvironment(f"{name} is {given!r}. Set it to a number of seconds.")
 
 
 def _limits(read: environ.FileAwareEnv) -> Limits:

@@ -4,3 +4,9 @@ from django.apps import AppConfig
 class PermissionsConfig(AppConfig):
     name = "permissions_app"
     verbose_name = "Permissions"
+
+    def ready(self) -> None:
+        from permissions_app.reading import asked_in
+        from sessions_app.reading import contributors
+
+        contributors.append(asked_in)

@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
+from typing import Any, Protocol
 
 from permissions_app.rules.decision import Decision, Verdict
 from permissions_app.rules.ladder import ToolCall, decide
@@ -15,6 +16,8 @@ log = logging.getLogger(__name__)
 
 ANSWERS_WITHIN = 20.0  # seconds; the CLI itself blocks a call whose hook takes a minute
 
+TURN_LOST = Decision(Verdict.DENY, "turn_lost", "This turn has been taken over by another worker.")
+
 Heard = Callable[[ToolCall, Decision], Awaitable[None]]
 Audit = Callable[[ToolCall, Decision, float], None]  # with how many ms it took; returns at once, never raises
 
@@ -22,11 +25,37 @@ Audit = Callable[[ToolCall, Decision, float], None]  # with how many ms it took;
 def _unheard(call: ToolCall, decision: Decision, latency_ms: float) -> None: ...
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What a call that was asked about comes to: never `ask` again. `input` takes the place of what the agent
+    gave, where a person's answers belong into it."""
+
+    decision: Decision
+    input: Mapping[str, Any] | None = None
+
+
+class Asks(Protocol):
+    """Asks a person about a call, and waits. May take as long as people do; what it raises is a refusal."""
+
+    async def __call__(self, call: ToolCall, decision: Decision, setting: Setting) -> Answer: ...
+
+
+@dataclass(frozen=True)
+class _Asked:
+    call: ToolCall
+    decision: Decision
+    setting: Setting
+
+
 class Gate:
     """The gate of one turn.
 
-    `is_current` says whether the worker still holds the turn; `on_denied` writes a refusal into the stream;
-    `audit` is told each decision.
+    `is_current` says whether the worker still holds the turn, and may put a newer `setting` in place first;
+    `on_denied` writes a refusal into the stream; `asks` asks a person, where somebody can be asked; `audit`
+    is told each decision.
+
+    A call of which the rules say `ask` is answered so at once, because whoever waits for the gate does not
+    wait for people. It is made only if `ask`, called for it afterwards, allows it.
     """
 
     def __init__(
@@ -35,13 +64,16 @@ class Gate:
         *,
         is_current: Callable[[], Awaitable[bool]],
         on_denied: Heard,
+        asks: Asks | None = None,
         audit: Audit = _unheard,
     ) -> None:
         self._audit = audit
         self.setting = setting
         self._is_current = is_current
         self._on_denied = on_denied
+        self._asks = asks
         self._allowed: dict[str, ToolCall] = {}
+        self._asked: dict[str, _Asked] = {}
         self._refused: set[str] = set()
 
     async def __call__(self, call: ToolCall, directory: Path) -> Decision:
@@ -54,21 +86,44 @@ class Gate:
     async def _answer(self, call: ToolCall, directory: Path) -> Decision:
         try:
             async with asyncio.timeout(ANSWERS_WITHIN):
-                decision = await self._decide(call, replace(self.setting, working_directory=directory))
+                decision = await self._decide(call, directory)
                 if decision.verdict is Verdict.ALLOW:
                     self._allowed[call.id] = call
-                else:
+                elif decision.verdict is Verdict.DENY:
                     await self._refuse(call, decision)
         except Exception as error:
             log.exception("The gate failed and refused %s", call.name)
-            return Decision(
-                Verdict.DENY, "gate_failed", f"The gate could not decide ({type(error).__name__})."
-            )
+            return _failed(error)
         return decision
 
     def allowed_this(self, call: ToolCall) -> bool:
         """Whether this very call, with this input, was allowed a moment ago."""
         return self._allowed.get(call.id) == call
+
+    def asks_about(self, call: ToolCall) -> bool:
+        """Whether of this very call it was said a moment ago that a person is to be asked."""
+        asked = self._asked.get(call.id)
+        return asked is not None and asked.call == call
+
+    async def ask(self, call: ToolCall) -> Answer:
+        """Waits for a person's answer to a call that it `asks_about`. Once a call."""
+        answer: Answer | None = None
+        began = monotonic()
+        try:
+            asked = self._asked.pop(call.id)
+            assert asked.call == call
+            answer = await self._answer_to(asked)
+            self._audit(call, answer.decision, (monotonic() - began) * 1000)
+            if answer.decision.verdict is Verdict.ALLOW:
+                self._allowed[call.id] = call
+            else:
+                await self._refuse(call, answer.decision)
+        except Exception as error:
+            log.exception("Nobody could be asked, and %s was refused", call.name)
+            if answer is not None and answer.decision.verdict is Verdict.DENY:
+                return answer
+            return Answer(_failed(error))
+        return answer
 
     async def refused_elsewhere(self, call: ToolCall, rule: str, reason: str) -> Decision:
         """A refusal that the gate did not make itself, such as the CLI's own: told all the same, once."""
@@ -80,14 +135,41 @@ class Gate:
 
     async def _refuse(self, call: ToolCall, decision: Decision) -> None:
         self._refused.add(call.id)
-        await self._on_denied(call, decision)
+        if decision is not TURN_LOST:  # whoever has the turn now writes its rows
+            await self._on_denied(call, decision)
 
-    async def _decide(self, call: ToolCall, setting: Setting) -> Decision:
+    async def _decide(self, call: ToolCall, directory: Path) -> Decision:
         if not await self._is_current():
-            return Decision(Verdict.DENY, "turn_lost", "This turn has been taken over by another worker.")
+            return TURN_LOST
+        setting = replace(self.setting, working_directory=directory)
         # In a thread: it looks at files, and a disk that hangs shall not hang every other turn.
         decision = await asyncio.to_thread(decide, call, setting)
         if decision.verdict is not Verdict.ASK:
             return decision
-        # Asking a person comes with its own endpoints; until there are any, nobody could answer.
-        return Decision(Verdict.DENY, decision.rule, f"{decision.reason} Nobody can be asked here yet.")
+        if self._asks is None:
+            return Decision(Verdict.DENY, decision.rule, f"{decision.reason} Nobody can be asked here.")
+        self._asked[call.id] = _Asked(call, decision, setting)
+        return decision
+
+    async def _answer_to(self, asked: _Asked) -> Answer:
+        """The rules are asked again before a person is, who may have answered for this call with another, and
+        after: people take their time, and what is denied by then stays denied, whatever they saw."""
+        assert self._asks is not None
+        now = await self._again(asked)
+        if now.verdict is not Verdict.ASK:
+            return Answer(now)
+        answer = await self._asks(asked.call, now, asked.setting)
+        if answer.decision.verdict is not Verdict.ALLOW:
+            return answer
+        then = await self._again(asked)
+        return Answer(then) if then.verdict is Verdict.DENY else answer
+
+    async def _again(self, asked: _Asked) -> Decision:
+        if not await self._is_current():
+            return TURN_LOST
+        setting = replace(self.setting, working_directory=asked.setting.working_directory)
+        return await asyncio.to_thread(decide, asked.call, setting)
+
+
+def _failed(error: Exception) -> Decision:
+    return Decision(Verdict.DENY, "gate_failed", f"The gate could not decide ({type(error).__name__}).")

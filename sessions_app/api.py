@@ -82,6 +82,7 @@ def _detail(caller: Caller, session_id: UUID) -> SessionDetail:
         last_seq=found["session"].last_seq,
         pending_turns=[PendingTurn(**turn) for turn in found["pending"]],
         children=[SessionOut.of(child) for child in found["children"]],
+        **found["contributed"],
     )
 
 

@@ -60,9 +60,15 @@ class Streaming(AsyncConsumer):
         return task
 
 
-class EventStream(Streaming):
-    """`GET /api/chat/{id}/events`. It overrides `http_request`, because a handler that runs would keep a
-    disconnect from being heard."""
+class SentEvents(Streaming):
+    """Server-sent events: `check` refuses before anything is said, `pass_on` says them. It overrides
+    `http_request`, because a handler that runs would keep a disconnect from being heard."""
+
+    async def check(self) -> None:
+        raise NotImplementedError
+
+    async def pass_on(self) -> None:
+        raise NotImplementedError
 
     async def http_request(self, message: Message) -> None:
         if not message.get("more_body"):
@@ -73,38 +79,28 @@ class EventStream(Streaming):
 
     async def _answer(self) -> None:
         try:
-            await self._stream(*await self._asked_for())
+            if self.scope["method"] not in ("GET", "HEAD"):
+                raise MethodNotAllowed
+            await self.check()
+            await self._stream()
         except ParachuteError as error:
             await self._refuse(error)
         except Exception as error:  # noqa: BLE001 - `incident` logs it
             await self._refuse(incident(log, "An event stream", error))
 
-    async def _asked_for(self) -> tuple[UUID, int]:
-        if self.scope["method"] not in ("GET", "HEAD"):
-            raise MethodNotAllowed
-        session_id: UUID = self.scope["url_route"]["kwargs"]["session_id"]
-        caller = watch.may(self.scope["caller"], Scope.READ)
-        await watch.check_visible(caller, session_id)
-        return session_id, _after(self.scope)
-
-    async def _stream(self, session_id: UUID, after: int) -> None:
+    async def _stream(self) -> None:
         await self._start(200, HEADERS)
         if self.scope["method"] == "GET":
             try:
-                await self._pass_on(session_id, after)
+                await self.pass_on()
             except ParachuteError as error:
-                log.info("A stream of %s ends: %s", session_id, error)
+                log.info("The stream %s ends: %s", self.scope["path"], error)
             except Exception:  # the answer has begun: its reader comes back with the last id that it saw
-                log.exception("A stream of %s broke off", session_id)
+                log.exception("The stream %s broke off", self.scope["path"])
         await self.send({"type": "http.response.body", "body": b""})
 
-    async def _pass_on(self, session_id: UUID, after: int) -> None:
-        looking = Watch(self.scope["find_caller"], session_id)
-        async with aclosing(follow_in_parts(session_id, after)) as parts:
-            async for part in parts:
-                for body in bodies(part):
-                    await looking.check()
-                    await self.send({"type": "http.response.body", "body": body, "more_body": True})
+    async def send_piece(self, body: bytes) -> None:
+        await self.send({"type": "http.response.body", "body": body, "more_body": True})
 
     async def _refuse(self, error: ParachuteError) -> None:
         headers = {"Content-Type": "application/json"}
@@ -117,6 +113,27 @@ class EventStream(Streaming):
         headers = {**headers, "X-Content-Type-Options": "nosniff"}
         pairs = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
         await self.send({"type": "http.response.start", "status": status, "headers": pairs})
+
+
+class EventStream(SentEvents):
+    """`GET /api/chat/{id}/events`."""
+
+    @property
+    def session_id(self) -> UUID:
+        found: UUID = self.scope["url_route"]["kwargs"]["session_id"]
+        return found
+
+    async def check(self) -> None:
+        await watch.check_visible(watch.may(self.scope["caller"], Scope.READ), self.session_id)
+        _after(self.scope)
+
+    async def pass_on(self) -> None:
+        looking = Watch(self.scope["find_caller"], self.session_id)
+        async with aclosing(follow_in_parts(self.session_id, _after(self.scope))) as parts:
+            async for part in parts:
+                for body in bodies(part):
+                    await looking.check()
+                    await self.send_piece(body)
 
 
 class MethodNotAllowed(ParachuteError):
@@ -139,8 +156,8 @@ class FollowSocket(Streaming):
         self._following_list: asyncio.Task[None] | None = None
         self._is_closed = False
         self.commands: dict[str, Callable[[Message], Awaitable[None]]] = {
-            "follow": self._follow,
-            "unfollow": self._unfollow,
+            "follow": self.follow,
+            "unfollow": self.unfollow,
         }
 
     @property
@@ -156,7 +173,7 @@ class FollowSocket(Streaming):
             if self.session_id is not None:
                 await self._begin(self.session_id, _after(self.scope))
         except ParachuteError as error:
-            await self._close(4000 + error.status)
+            await self.close(4000 + error.status)
         else:
             self.begin(self._look_again())
 
@@ -198,7 +215,7 @@ class FollowSocket(Streaming):
         except (KeyError, AttributeError, TypeError, ValueError) as error:
             raise Invalid.field("sessionId", "This is no session id.") from error
 
-    async def _follow(self, order: Message) -> None:
+    async def follow(self, order: Message) -> None:
         if "list" in order:
             self._check_list(order)
             self._stop_following_list()
@@ -216,7 +233,7 @@ class FollowSocket(Streaming):
         self._stop_following(session_id)
         self._following[session_id] = self.begin(self._pass_on(session_id, after))
 
-    async def _unfollow(self, order: Message) -> None:
+    async def unfollow(self, order: Message) -> None:
         if "list" in order:
             self._check_list(order)
             self._stop_following_list()
@@ -243,10 +260,10 @@ class FollowSocket(Streaming):
                 async for page in pages:
                     await self.say_list(page)
         except ParachuteError as error:
-            await self._close(4000 + error.status)
+            await self.close(4000 + error.status)
         except Exception:
             log.exception("Following the list broke off")
-            await self._close(1011)
+            await self.close(1011)
 
     async def pass_on(self, session_id: UUID, after: int) -> None:
         """What a follower is sent; a subclass may say it in another way."""
@@ -262,7 +279,7 @@ class FollowSocket(Streaming):
             await self._tell_that_it_is_gone(session_id)
         except Exception:
             log.exception("Following %s broke off", session_id)
-            await self._close(1011)
+            await self.close(1011)
 
     async def _look_again(self) -> None:
         """For as long as the socket is open, whether it follows anything or not."""
@@ -272,7 +289,7 @@ class FollowSocket(Streaming):
                 self.scope["caller"] = await self.scope["find_caller"]()
                 await self._let_go(self.caller_who_may(Scope.READ))
             except ParachuteError as error:
-                await self._close(4000 + error.status)
+                await self.close(4000 + error.status)
             except Exception:
                 log.exception("The caller of a socket could not be looked at; trying again.")
 
@@ -285,14 +302,14 @@ class FollowSocket(Streaming):
     async def _tell_that_it_is_gone(self, session_id: UUID) -> None:
         """For this caller, or for everybody."""
         if session_id == self.session_id:
-            await self._close(4000 + NotFound.status)
+            await self.close(4000 + NotFound.status)
         else:
             await self._refuse(NotFound(), str(session_id))
 
     async def _refuse(self, error: ParachuteError, session_id: object) -> None:
         await self.say({"type": "refused", "sessionId": session_id, **error.as_json()})
 
-    async def _close(self, code: int) -> None:
+    async def close(self, code: int) -> None:
         if not self._is_closed:
             self._is_closed = True
             await self.send({"type": "websocket.close", "code": code})

@@ -8,7 +8,7 @@ ParachuteError
 │   └── OutsideVault, ModelNotAllowed, TrustTooHigh
 ├── TooLarge            413
 ├── Conflict            409
-│   └── IdempotencyMismatch, SessionEnded, SessionNotRunning
+│   └── AlreadyDecided, IdempotencyMismatch, SessionEnded, SessionNotRunning
 ├── RateLimited         429
 ├── QueueFull           429
 └── NotReady            503
@@ -80,6 +80,10 @@ class TooLarge(ParachuteError):
 
 class Conflict(ParachuteError):
     code, status = "conflict", 409
+
+
+class AlreadyDecided(Conflict):
+    code = "already_decided"
 
 
 class IdempotencyMismatch(Conflict):

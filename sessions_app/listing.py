@@ -39,9 +39,9 @@ async def follow_list(find_caller: Callable[[], Caller]) -> AsyncGenerator[Page]
             if _shown(page) != shown:
                 shown = _shown(page)
                 yield page
-            await _rung(listener, workspaces)
+            await rung(listener, workspaces, KEEP_ALIVE)
             await asyncio.sleep(may_read_at - monotonic())
-            await _pass_over(listener)
+            await pass_over(listener)
 
 
 def _read(caller: Caller) -> tuple[Page, frozenset[int]]:
@@ -59,16 +59,16 @@ def _shown_of(session: Session) -> list[Any]:
     return [getattr(session, name) for name in SHOWN]
 
 
-async def _rung(listener: Listener, workspaces: frozenset[int]) -> None:
+async def rung(listener: Listener, workspaces: frozenset[int], keep_alive: float) -> None:
     """Returns with a ring of one of these workspaces, or after a silence in which the others do not count."""
-    silent_until = monotonic() + KEEP_ALIVE
+    silent_until = monotonic() + keep_alive
     while (left := silent_until - monotonic()) > 0:
         heard = await listener.next(left)
         if heard is None or heard["workspace"] in workspaces:
             return
 
 
-async def _pass_over(listener: Listener) -> None:
+async def pass_over(listener: Listener) -> None:
     """What rang until now is seen by the read that comes now."""
     while await listener.next(0) is not None:
         pass

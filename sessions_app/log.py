@@ -11,15 +11,15 @@ from django.db.models import F
 
 from sessions_app import bus
 from sessions_app.models import EventType, Session, SessionEvent, Turn
-from sessions_app.models.event import TERMINAL
+from sessions_app.models.event import ASKING, TERMINAL
 from sessions_app.models.turn import ACTIVE
 from sessions_app.storable import storable
 
 ON_THE_WIRE = ("type", "turn_id", "seq", "created_at", "payload")
 ANNOUNCED = "isAnnounced"
-# After these a list of sessions shows something else: a turn opened or over, a title, a status. (That a
-# worker took a turn changes nothing there. What says that a turn waits for a person would belong here.)
-SHOWN_IN_LISTS = frozenset({EventType.USER_MESSAGE, EventType.SESSION_UPDATED, *TERMINAL})
+# After these a list of sessions shows something else: a turn opened, over, or waiting for a person, a title,
+# a status. (That a worker took a turn changes nothing there.)
+SHOWN_IN_LISTS = frozenset({EventType.USER_MESSAGE, EventType.SESSION_UPDATED, *ASKING, *TERMINAL})
 LARGEST_RING = 16_000  # characters; a larger row is announced by its number and read from the database
 
 

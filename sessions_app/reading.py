@@ -1,6 +1,7 @@
 """Named reads for the API and the pages: a page of sessions, and one session whole."""
 
 import base64
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +16,10 @@ from sessions_app.models import Session, Turn
 from sessions_app.querysets import SessionQuerySet
 
 MOST = 1_000
+
+# What apps above add to one session, by the name of the answer's field: registered in their `ready()`.
+Contributor = Callable[[UUID], dict[str, Any]]
+contributors: list[Contributor] = []
 FARTHEST = 10**9  # an offset beyond what a database counts to is no offset
 
 
@@ -110,6 +115,7 @@ def whole(caller: Caller, session_id: UUID) -> dict[str, Any]:
             .select_related("workspace")
             .order_by("created_at")
         ),
+        "contributed": {name: part for each in contributors for name, part in each(session_id).items()},
     }
 
 

@@ -6,22 +6,24 @@ writes a transcript, so that taking a turn up again can be tried without a CLI.
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID, uuid4
 
 from django.utils import timezone
 
+from agents_app.endings import end
 from agents_app.runtimes.base import RunFailed, RunRequest, Waits
 from agents_app.runtimes.events import Answered, BlockKind, Delta, Ended, Ready, RuntimeEvent, Said, Used
 from permissions_app.gate import Gate
-from permissions_app.rules.decision import Verdict
+from permissions_app.rules.decision import Decision, Verdict
 from permissions_app.rules.ladder import ToolCall
 from sessions_app.transcripts import encoded
 
 PIECE = 8
+STOPPED = Decision(Verdict.DENY, "stopped", "It was interrupted.")
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Use:
     input: dict[str, Any]
     does: Callable[[], str] = lambda: "done"
     at: "Hold | None" = None
+    given: list[Mapping[str, Any]] = field(default_factory=list)  # with what it was let through by a person
 
 
 @dataclass(frozen=True)
@@ -180,11 +183,28 @@ class ScriptedRun:
         call = ToolCall(f"toolu_{uuid4().hex[:24]}", step.name, step.input)
         yield Used(call.id, call.name, call.input)
         decision = await self._gate(call, self._request.directory)
+        if decision.verdict is Verdict.ASK:
+            decision = await self._ask(call, step)
         allowed = decision.verdict is Verdict.ALLOW
         if step.at is not None and allowed:
             await self._halt(step.at)
         yield Answered(call.id, step.does() if allowed else decision.reason, not allowed)
         self._read_what_was_said()
+
+    async def _ask(self, call: ToolCall, step: Use) -> Decision:
+        """Interrupted meanwhile, it asks no longer, as the CLI."""
+        asking = asyncio.create_task(self._gate.ask(call))
+        stopped = asyncio.create_task(self._interrupted.wait())
+        try:
+            await asyncio.wait({asking, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if not asking.done():
+                return STOPPED
+            answer = asking.result()
+        finally:
+            stopped.cancel()
+            await end(asking)
+        step.given.append(answer.input if answer.input is not None else call.input)
+        return answer.decision
 
     def _read_what_was_said(self) -> None:
         """With a tool's answer, as the CLI reads it."""

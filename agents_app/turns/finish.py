@@ -9,7 +9,9 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
+from permissions_app.services import close_all
 from sessions_app.log import Hold, HoldLost, record
+from sessions_app.metadata import Metadata
 from sessions_app.models import (
     EventType,
     Kind,
@@ -91,11 +93,15 @@ def failed(turn: Turn, hold: Hold, kind: EventType, payload: dict[str, Any]) -> 
             record(session.pk, EventType.SESSION_UPDATED, {"status": SessionStatus.FAILED})
 
 
+@transaction.atomic
 def put_back(hold: Hold) -> bool:
     """To the front of its queue again, by a worker that cannot go on: the next one resumes it. False where
     it is to be ended, because somebody stopped it, or is somebody else's already."""
     wanted = held(hold).filter(abort_requested_at=None)
-    return wanted.update(status=TurnStatus.QUEUED, **FREE) == 1
+    if wanted.update(status=TurnStatus.QUEUED, **FREE) != 1:
+        return False
+    close_all(hold.turn_id)
+    return True
 
 
 def held(hold: Hold) -> TurnQuerySet:
@@ -107,6 +113,13 @@ def is_held(hold: Hold) -> bool:
     return held(hold).exists()
 
 
+def metadata_if_held(hold: Hold) -> Metadata | None:
+    """Of its session, with what people have allowed it by now; None where the turn is another's."""
+    found: Metadata | None = held(hold).values_list("session__metadata", flat=True).first()
+    return found
+
+
 def _end(hold: Hold, status: TurnStatus, **more: Any) -> None:
     if held(hold).update(status=status, ended_at=timezone.now(), **FREE, **more) != 1:
         raise HoldLost(f"turn {hold.turn_id}, attempt {hold.attempt}")
+    close_all(hold.turn_id)  # before its terminal event, which is its last

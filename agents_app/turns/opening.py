@@ -183,15 +183,22 @@ def about(session: Session, resume_info: dict[str, Any] | None = None) -> dict[s
 
 
 def as_said(caller: Caller, opening: Opening, kept: Sequence[Attachment] = ()) -> dict[str, Any]:
+    files = [attachments.as_json(file) for file in kept]
+    return user_message(opening.message or opening.initial_context, caller.source, attachments=files)
+
+
+def user_message(content: str, source: str, **more: Any) -> dict[str, Any]:
+    """The `user_message` event."""
     return {
-        "content": opening.message or opening.initial_context,
-        "attachments": [attachments.as_json(file) for file in kept],
-        "source": caller.source,
+        "content": content,
+        "attachments": [],
+        "source": source,
         "fromSessionId": None,
         "fromAgentSlug": None,
         "driverless": False,
         "ticket": None,
         "wakes": [],
+        **more,
     }
 
 

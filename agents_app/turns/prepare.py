@@ -1,6 +1,6 @@
 """From a claimed turn to all that its run needs: directory, wall, prompt, and how to take it up."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,11 @@ from permissions_app.audit import PLATFORM
 from permissions_app.audit.decisions import TurnAudit
 from permissions_app.rules.control_files import control_files_in
 from permissions_app.rules.setting import Setting, Trust
+from permissions_app.session_permissions import acts_without_asking, patterns_of
 from sessions_app import transcripts
 from sessions_app.access.models import TrustLevel
-from sessions_app.models import EventType, Session, Turn
+from sessions_app.metadata import Metadata
+from sessions_app.models import EventType, Kind, Session, Turn
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def prepare(turn: Turn, unresumable: str = "") -> Prepared:
     )
     operators = _is_operator(session.created_by) and _is_operator(start.message.author)
     setting = _setting(session, request, is_wall=wall.sandbox.is_wall, operator=operators)
-    rows = _announcement(session, start, warnings, context)
+    rows = _announcement(session, start, warnings, _about_prompt(session, context, setting))
     author = start.message.author_id
     who = f"user:{author}" if author else PLATFORM
     audit = TurnAudit(who, session.workspace_id, session.pk, turn.pk)
@@ -76,7 +78,7 @@ def prepare(turn: Turn, unresumable: str = "") -> Prepared:
 
 
 def _announcement(
-    session: Session, start: Start, warnings: list[Row], context: contexts.Context
+    session: Session, start: Start, warnings: list[Row], about_prompt: dict[str, Any]
 ) -> list[Row]:
     """What comes before the work: how it is resumed, what a person should know, and what the prompt is."""
     lost = [row for row in start.rows if row[0] == EventType.SESSION_UNAVAILABLE]
@@ -86,7 +88,7 @@ def _announcement(
         (EventType.SESSION, about(session, _resume_info(session, start))),
         *told,
         *warnings,
-        (EventType.PROMPT_METADATA, _about_prompt(session, context)),
+        (EventType.PROMPT_METADATA, about_prompt),
     ]
 
 
@@ -144,7 +146,7 @@ def _scratch(session: Session, request: RunRequest) -> Path:
 
 
 def _setting(session: Session, request: RunRequest, *, is_wall: bool, operator: bool) -> Setting:
-    return Setting(
+    setting = Setting(
         trust=Trust(session.trust_level),
         behind_wall=is_wall,
         operator=operator,
@@ -155,9 +157,18 @@ def _setting(session: Session, request: RunRequest, *, is_wall: bool, operator: 
         own_config=None,  # but for that it lies in our home, which is closed as a whole
         own_servers=frozenset(),
     )
+    return as_permitted(setting, session, session.metadata)
 
 
-def _about_prompt(session: Session, context: contexts.Context) -> dict[str, Any]:
+def as_permitted(setting: Setting, session: Session, metadata: Metadata) -> Setting:
+    """With what people have allowed the session. It acts without asking only where a wall holds what it does
+    and somebody speaks with it: nobody sits beside a schedule or a child."""
+    is_somebodys = session.parent_id is None and session.kind == Kind.WORKER
+    trust_mode = acts_without_asking(metadata) and setting.behind_wall and is_somebodys
+    return replace(setting, patterns=patterns_of(metadata), trust_mode=trust_mode)
+
+
+def _about_prompt(session: Session, context: contexts.Context, setting: Setting) -> dict[str, Any]:
     own = session.system_prompt
     return {
         "promptSource": "custom" if own else "claude_code_preset",
@@ -169,7 +180,7 @@ def _about_prompt(session: Session, context: contexts.Context) -> dict[str, Any]
         "availableSkills": [],
         "availableMcps": [],
         "totalPromptTokens": context.tokens + contexts.tokens_of(own),
-        "trustMode": session.metadata["permissions"]["trustMode"],
+        "trustMode": setting.trust_mode,
     }
 
 

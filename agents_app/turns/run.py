@@ -30,10 +30,11 @@ from agents_app.turns import finish, steering
 from agents_app.turns.claim import claim
 from agents_app.turns.deleting import is_deleted
 from agents_app.turns.outcome import Outcome, as_failure
-from agents_app.turns.prepare import Prepared, prepare
+from agents_app.turns.prepare import Prepared, as_permitted, prepare
 from agents_app.turns.recorder import Recorder
 from agents_app.turns.ringing import ring_workers
 from agents_app.turns.worker import Holder
+from permissions_app.asking import Asking
 from permissions_app.gate import Gate
 from sessions_app import bus, transcripts
 from sessions_app.log import Hold, HoldLost
@@ -130,9 +131,7 @@ class TurnRun:
         return prepare(self._turn, unresumable)
 
     async def _run_through(self, prepared: Prepared, recorder: Recorder) -> Outcome:
-        gate = Gate(
-            prepared.setting, is_current=self._is_current, on_denied=recorder.denied, audit=prepared.audit
-        )
+        gate = self._gate_for(prepared, recorder)
         outcome: Outcome | None = None
         try:
             async with (
@@ -194,8 +193,25 @@ class TurnRun:
         newest = blocks.order_by("-seq").first()
         return newest.payload["block"] + 1 if newest else 0
 
-    async def _is_current(self) -> bool:
-        return await in_thread(finish.is_held)(self._hold)
+    def _gate_for(self, prepared: Prepared, recorder: Recorder) -> Gate:
+        session = self._turn.session
+
+        async def is_current() -> bool:
+            """What people allowed, or took away, since the last call counts from this one on."""
+            metadata = await in_thread(finish.metadata_if_held)(self._hold)
+            if metadata is not None:
+                gate.setting = as_permitted(gate.setting, session, metadata)
+            return metadata is not None
+
+        asks = Asking(session.pk, self._hold, agent=session.agent_slug, settled=recorder.settled)
+        gate = Gate(
+            prepared.setting,
+            is_current=is_current,
+            on_denied=recorder.denied,
+            asks=asks,
+            audit=prepared.audit,
+        )
+        return gate
 
     async def _watch(self, work: asyncio.Task[Outcome]) -> None:
         """Stops the work when somebody aborts the turn, when it is late, or when it is ours no more. It

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from agents_app.turns import attached
@@ -48,7 +47,7 @@ class Start:
 
 def start_of(turn: Turn, vault: Path, directory: Path, *, unresumable: str = "") -> Start:
     """`unresumable`: why the agent could not resume, though its transcript looked as if it could."""
-    first, *more = _spoken(turn)
+    first, more = _spoken(turn)
     transcript = _resumable(turn, first, unresumable)
     method = "sdk_resume"
     rows: list[Row] = []
@@ -63,9 +62,10 @@ def start_of(turn: Turn, vault: Path, directory: Path, *, unresumable: str = "")
     return _anew(turn, first, vault, unresumable)
 
 
-def _spoken(turn: Turn) -> QuerySet[Message]:
-    spoken = turn.messages.exclude(source=Speaker.PLATFORM)
-    return spoken.select_related("author").order_by("created_at")
+def _spoken(turn: Turn) -> tuple[Message, list[Message]]:
+    """What opened the turn, and what was said to it since. Notes of ours are neither: they come later."""
+    first, *later = turn.messages.select_related("author").order_by("created_at")
+    return first, [message for message in later if message.source != Speaker.PLATFORM]
 
 
 def _resumable(turn: Turn, message: Message, unresumable: str) -> bytes | None:

@@ -1,5 +1,5 @@
 """The console's part about permissions. Each noun has a file, which Django finds through this one."""
 
-from permissions_app.admin import audit, grants
+from permissions_app.admin import audit, grants, requests
 
-__all__ = ["audit", "grants"]
+__all__ = ["audit", "grants", "requests"]

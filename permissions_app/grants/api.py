@@ -18,7 +18,7 @@ from permissions_app.grants.schemas import (
     RequestOut,
 )
 from permissions_app.grants.services import Wanted, make_grant, revoke_grant
-from permissions_app.models.grants import GrantScope, RequestStatus
+from permissions_app.models.grants import GrantRequestStatus, GrantScope
 from sessions_app.access.caller import Caller
 from sessions_app.api import caller_of
 from sessions_app.schemas import refusals
@@ -76,12 +76,12 @@ async def delete_grant(request: HttpRequest, slug: str, grant_id: UUID) -> Any:
     description="Those that nobody has decided on; with `status` the others.",
 )
 async def list_grant_requests(
-    request: HttpRequest, slug: str, status: RequestStatus = RequestStatus.PENDING
+    request: HttpRequest, slug: str, status: GrantRequestStatus = GrantRequestStatus.PENDING
 ) -> Any:
     return await in_thread(_requests)(caller_of(request), slug, status)
 
 
-def _requests(caller: Caller, slug: str, status: RequestStatus) -> RequestList:
+def _requests(caller: Caller, slug: str, status: GrantRequestStatus) -> RequestList:
     return RequestList(requests=[RequestOut.of(asked) for asked in reading.requests(caller, slug, status)])
 
 

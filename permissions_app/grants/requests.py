@@ -12,7 +12,7 @@ from permissions_app.audit import PLATFORM, AuditKind, Entry, Outcome
 from permissions_app.errors import AlreadyDecided
 from permissions_app.grants import rights
 from permissions_app.grants.services import Wanted, given
-from permissions_app.models.grants import SLUG, GrantRequest, GrantScope, GrantType, RequestStatus
+from permissions_app.models.grants import SLUG, GrantRequest, GrantRequestStatus, GrantScope, GrantType
 from sessions_app import log
 from sessions_app.access.caller import Caller
 from sessions_app.errors import Invalid, NotFound, RateLimited
@@ -39,7 +39,7 @@ def request_grant(
         "grant_type": GrantType.SPAWN,
         "child_agent": child,
     }
-    pending = GrantRequest.objects.filter(session=session, status=RequestStatus.PENDING)
+    pending = GrantRequest.objects.filter(session=session, status=GrantRequestStatus.PENDING)
     if pending.exclude(child_agent=child).count() >= MOST_PENDING:
         raise RateLimited(
             _("Too many requests of this session wait for a person. Ask again when some are decided.")
@@ -50,7 +50,7 @@ def request_grant(
                 **named, reason=storable(reason)[:LONGEST_REASON]
             )
     except IntegrityError:
-        there = GrantRequest.objects.filter(**named, status=RequestStatus.PENDING).first()
+        there = GrantRequest.objects.filter(**named, status=GrantRequestStatus.PENDING).first()
         if there is None:
             raise
         return there  # type: ignore[no-any-return]
@@ -73,8 +73,8 @@ def decide_request(caller: Caller, slug: str, request_id: UUID, scope: GrantScop
     if asked is None:
         raise NotFound
     rights.check(caller, workspace, scope or GrantScope.SESSION)
-    status = RequestStatus.APPROVED if scope else RequestStatus.DENIED
-    pending = GrantRequest.objects.filter(pk=asked.pk, status=RequestStatus.PENDING)
+    status = GrantRequestStatus.APPROVED if scope else GrantRequestStatus.DENIED
+    pending = GrantRequest.objects.filter(pk=asked.pk, status=GrantRequestStatus.PENDING)
     if pending.update(status=status, decided_at=timezone.now(), decided_by_id=caller.user_id) != 1:
         raise AlreadyDecided(_("Somebody has decided this already."))
     if scope:

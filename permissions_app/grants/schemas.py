@@ -8,10 +8,10 @@ from permissions_app.grants.services import Wanted
 from permissions_app.models.grants import (
     SLUG,
     GrantRequest,
+    GrantRequestStatus,
     GrantScope,
     GrantType,
     PermissionGrant,
-    RequestStatus,
 )
 from sessions_app.schemas import Order, Wire
 
@@ -84,7 +84,7 @@ class RequestOut(Wire):
     details: DetailsOut
     reason: str
     session_id: UUID
-    status: RequestStatus
+    status: GrantRequestStatus
     created_at: datetime
     decided_at: datetime | None
     decided_by: str | None
@@ -98,7 +98,7 @@ class RequestOut(Wire):
             details=DetailsOut(child_agent_id=asked.child_agent),
             reason=asked.reason,
             session_id=asked.session_id,
-            status=RequestStatus(asked.status),
+            status=GrantRequestStatus(asked.status),
             created_at=asked.created_at,
             decided_at=asked.decided_at,
             decided_by=asked.decided_by.get_username() if asked.decided_by else None,

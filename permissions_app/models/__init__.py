@@ -1,5 +1,12 @@
 from permissions_app.models.audit import AuditChain, AuditKind, AuditRow, AuditSeal, Outcome
-from permissions_app.models.grants import GrantRequest, GrantScope, GrantType, PermissionGrant, RequestStatus
+from permissions_app.models.grants import (
+    GrantRequest,
+    GrantRequestStatus,
+    GrantScope,
+    GrantType,
+    PermissionGrant,
+)
+from permissions_app.models.requests import RequestKind, RequestStatus, ToolRequest
 
 __all__ = [
     "AuditChain",
@@ -7,9 +14,12 @@ __all__ = [
     "AuditRow",
     "AuditSeal",
     "GrantRequest",
+    "GrantRequestStatus",
     "GrantScope",
     "GrantType",
     "Outcome",
     "PermissionGrant",
+    "RequestKind",
     "RequestStatus",
+    "ToolRequest",
 ]

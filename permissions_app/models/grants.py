@@ -28,7 +28,7 @@ class GrantScope(models.TextChoices):
     SESSION = "session", _("This session")
 
 
-class RequestStatus(models.TextChoices):
+class GrantRequestStatus(models.TextChoices):
     PENDING = "pending", _("Pending")
     APPROVED = "approved", _("Approved")
     DENIED = "denied", _("Denied")
@@ -101,7 +101,7 @@ class GrantRequest(models.Model):
     grant_type = models.CharField(max_length=10, choices=GrantType, default=GrantType.SPAWN)
     child_agent = models.CharField(max_length=100)
     reason = models.CharField(max_length=1000, blank=True)
-    status = models.CharField(max_length=10, choices=RequestStatus, default=RequestStatus.PENDING)
+    status = models.CharField(max_length=10, choices=GrantRequestStatus, default=GrantRequestStatus.PENDING)
     created_at = models.DateTimeField(default=timezone.now)
     decided_at = models.DateTimeField(null=True)
     decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
@@ -117,16 +117,16 @@ class GrantRequest(models.Model):
                 condition=among("grant_type", GrantType), name="grant_request_type_is_known"
             ),
             models.CheckConstraint(
-                condition=among("status", RequestStatus), name="grant_request_status_is_known"
+                condition=among("status", GrantRequestStatus), name="grant_request_status_is_known"
             ),
             models.CheckConstraint(
-                condition=Q(status=RequestStatus.PENDING, decided_at=None)
-                | (~Q(status=RequestStatus.PENDING) & Q(decided_at__isnull=False)),
+                condition=Q(status=GrantRequestStatus.PENDING, decided_at=None)
+                | (~Q(status=GrantRequestStatus.PENDING) & Q(decided_at__isnull=False)),
                 name="a_decided_grant_request_says_when",
             ),
             models.UniqueConstraint(
                 fields=["session", "agent", "grant_type", "child_agent"],
-                condition=Q(status=RequestStatus.PENDING),
+                condition=Q(status=GrantRequestStatus.PENDING),
                 name="one_pending_grant_request_a_child",
             ),
         ]

@@ -24,9 +24,13 @@ class EventType(models.TextChoices):
     THINKING = "thinking", "thinking"
     TOOL_USE = "tool_use", "tool_use"
     TOOL_RESULT = "tool_result", "tool_result"
+    PERMISSION_REQUEST = "permission_request", "permission_request"
+    PERMISSION_RESOLVED = "permission_resolved", "permission_resolved"
     PERMISSION_DENIED = "permission_denied", "permission_denied"
     GRANT_REQUEST = "grant_request", "grant_request"
     GRANT_RESOLVED = "grant_resolved", "grant_resolved"
+    USER_QUESTION = "user_question", "user_question"
+    QUESTION_ANSWERED = "question_answered", "question_answered"
     WARNING = "warning", "warning"
     SESSION_UNAVAILABLE = "session_unavailable", "session_unavailable"
     DONE = "done", "done"
@@ -36,6 +40,12 @@ class EventType(models.TextChoices):
 
 
 TERMINAL = (EventType.DONE, EventType.ABORTED, EventType.ERROR, EventType.TYPED_ERROR)
+ASKING = (
+    EventType.PERMISSION_REQUEST,
+    EventType.PERMISSION_RESOLVED,
+    EventType.USER_QUESTION,
+    EventType.QUESTION_ANSWERED,
+)
 WORK = (EventType.TEXT, EventType.THINKING, EventType.TOOL_USE, EventType.TOOL_RESULT)
 
 

@@ -33,6 +33,7 @@ class Engine:
     def __init__(self, caller: Caller, runtime: ScriptedRuntime) -> None:
         self.caller = caller
         self.runtime = runtime
+        self.working: list[asyncio.Task[None]] = []
 
     async def say(self, text: str, **more: Any) -> Opened:
         return await in_thread(open_turn)(self.caller, Opening(text, **more))

@@ -1,7 +1,8 @@
 """The turn engine in any order of what may happen to it.
 
-People say things, say more, and stop turns; workers take them, freeze, thaw, die, start again and drain;
-rings are lost, leases run out, hours pass. All of it happens between any two transactions of any worker.
+People say things, say more, answer what they are asked, in time or late, and stop turns; workers take them,
+freeze, thaw, die, start again and drain; rings are lost, leases run out, hours pass. All of it happens
+between any two transactions of any worker.
 However it went: every message that was accepted belongs to a turn with one end, the ends come in the order
 in which the turns were opened, no row is missing, and no two workers write for one turn.
 
@@ -56,7 +57,9 @@ from agents_app.turns.deleting import delete
 from agents_app.turns.opening import Opening, open_turn
 from agents_app.turns.run import DEADLINE, run_session
 from agents_app.turns.worker import Holder
+from permissions_app import services as permissions
 from permissions_app.gate import Gate
+from permissions_app.models import RequestStatus, ToolRequest
 from sessions_app import bus, transcripts
 from sessions_app.access.services import caller_of_user
 from sessions_app.bus import memory
@@ -74,6 +77,7 @@ from sessions_app.models import (
 )
 from sessions_app.models.event import TERMINAL
 from sessions_app.models.turn import OVER
+from tests.agents_app.asked import use
 from tests.agents_app.by_hand import Call, ClockByHand, LoopByHand, owner
 from tests.agents_app.engine import pause
 from tests.sessions_app.own_bus import OwnBus
@@ -84,7 +88,7 @@ NAMES = ("a", "b")
 MOST_SESSIONS = 2
 MOST_SAID = 12
 ROUNDS = 60  # in which all that was begun must come to its end
-KINDS = ("speaks", "looks", "lingers", "stands", "sulks", "trails", "fails", "breaks", "stops")
+KINDS = ("speaks", "looks", "asks", "lingers", "stands", "sulks", "trails", "fails", "breaks", "stops")
 ENDS = {"done": TurnStatus.DONE, "aborted": TurnStatus.ABORTED}  # every other is a failure
 FAILS = {"fails": "overloaded", "breaks": "error", "stops": "cli_crashed"}  # whoever is asked to
 
@@ -188,6 +192,8 @@ class Agents(ScriptedRuntime):
         match kinds[-1] if kinds else "speaks":
             case "looks":
                 return [said, Use(**look), said]
+            case "asks":
+                return [said, use(), said]
             case "lingers":
                 return [said, Use(**look, at=self._hold()), said]
             case "stands":
@@ -292,6 +298,12 @@ def was_read(turn_id: UUID) -> None:
         assert not message.waits, f"{message} waits for ever"
 
 
+def what_waits_is_asked() -> None:
+    """A turn waits for a person as long as it asks something, and what is pending has a turn that waits."""
+    pending = set(ToolRequest.objects.pending().values_list("turn", flat=True))
+    assert pending == set(Turn.objects.filter(status=TurnStatus.WAITING).values_list("pk", flat=True))
+
+
 class Turns(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
@@ -354,6 +366,14 @@ class Turns(RuleBasedStateMachine):
         else:
             with pytest.raises(NotFound):
                 abort(self.caller, session_id)
+
+    @step(which=NUMBERS, allows=st.booleans())
+    def answer(self, which: int, allows: bool) -> None:
+        """What is asked, or what ran out and may be allowed still."""
+        known = ToolRequest.objects.filter(session__in=self.sessions, status__in=("pending", "expired"))
+        requests = list(known.order_by("created_at"))
+        if requests:
+            self._decide(requests[which % len(requests)], allows=allows)
 
     @precondition(lambda self: len(self.sessions) > 1)
     @step(which=NUMBERS)
@@ -460,6 +480,7 @@ class Turns(RuleBasedStateMachine):
             for turn in turns:
                 self.written.has_the_end_of(turn)
             self.written.has_ends_in_order([turn.id for turn in turns if turn.has_run])
+        what_waits_is_asked()
         for agent in self.agents.runs:
             assert len(agent.heard) == len(set(agent.heard)), "nobody says the same twice"
 
@@ -492,6 +513,8 @@ class Turns(RuleBasedStateMachine):
     def _one_round(self) -> None:
         while self.agents.standing:
             self.agents.standing.pop().go_on.set()
+        for request in ToolRequest.objects.pending():
+            self._decide(request, allows=False)
         self._work_off()
         self._pass_time(20)
         self._renew()
@@ -552,6 +575,15 @@ class Turns(RuleBasedStateMachine):
         turn_id, state = steering.inject(self.caller, session_id, kind)
         assert (turn_id in self.accepted) == (state == TurnStatus.RUNNING)
         self.accepted.setdefault(turn_id, []).append(kind)
+
+    def _decide(self, request: ToolRequest, *, allows: bool) -> None:
+        """What is allowed late wakes the session: that is a turn in which nobody said anything."""
+        if allows:
+            permissions.grant(self.caller, request.pk)
+        elif request.status == RequestStatus.PENDING:
+            permissions.deny(self.caller, request.pk)
+        woken = Turn.objects.filter(session__in=self.sessions).exclude(pk__in=self.accepted)
+        self.accepted |= {turn.pk: [] for turn in woken}
 
     def _moves(self, *, is_heard: bool = True) -> list[Callable[[], None]]:
         """What a worker could do next: be served, and hear of it at once or later, or hear a ring."""

@@ -19,6 +19,7 @@ from sessions_app.access.models import ApiKey
 from sessions_app.models import Attachment, Session
 from sessions_app.threads import in_thread
 from tests.api.web import Answer, Web
+from tests.asked import asks
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,7 +30,9 @@ LISTS = {
     ("GET", "/api/chat/sessions"),
     ("GET", "/api/chat/active-streams"),
     ("GET", "/api/auth/keys"),
+    ("GET", "/api/permissions"),
 }
+ENDLESS_LISTS = {("GET", "/api/permissions/stream")}  # tried by an outsider in test_api_permissions.py
 BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/chat"): {"message": "x", "sessionId": "{session_id}"},
     ("POST", "/api/chat/stream"): {"message": "x", "sessionId": "{session_id}"},
@@ -40,6 +43,13 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/chat/{session_id}/unarchive"): {},
     ("POST", "/api/chat/session/{session_id}/archive"): {},
     ("POST", "/api/chat/session/{session_id}/unarchive"): {},
+    ("POST", "/api/permissions/{request_id}/grant"): {},
+    ("POST", "/api/permissions/{request_id}/deny"): {"reason": "x"},
+    ("POST", "/api/permissions/{request_id}/open"): {},
+    ("POST", "/api/permissions/{request_id}/close"): {},
+    ("POST", "/api/chat/{session_id}/permissions/grant"): {"requestId": "{request_id}"},
+    ("POST", "/api/chat/{session_id}/permissions/deny"): {"requestId": "{request_id}"},
+    ("POST", "/api/chat/{session_id}/answer"): {"requestId": "{request_id}", "answers": {"x": "y"}},
     ("POST", "/api/auth/keys"): {"name": "x", "workspaces": ["{workspace}"]},
     ("POST", "/api/workspaces/{slug}/grants"): {
         "agent": "default",
@@ -50,7 +60,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/workspaces/{slug}/grant-requests/{grant_request_id}/approve"): {"scope": "session"},
     ("POST", "/api/workspaces/{slug}/grant-requests/{grant_request_id}/deny"): {},
 }
-STREAMS = {("GET", "/api/chat/{session_id}/events")}
+STREAMS = {("GET", "/api/chat/{session_id}/events"), ("GET", "/api/permissions/stream")}
 PRIVATE = "a word that nobody else may read"
 
 
@@ -60,7 +70,7 @@ def operations() -> set[tuple[str, str]]:
 
 
 CLOSED = sorted(operations() - OPEN)
-FOR_ONE = sorted(operations() - OPEN - LISTS)
+FOR_ONE = sorted(operations() - OPEN - LISTS - ENDLESS_LISTS)
 
 
 def filled(wanted: Any, known: dict[str, Any]) -> Any:
@@ -85,7 +95,9 @@ async def foreign(ada_calls: Web) -> dict[str, Any]:
     said = await ada_calls.say(PRIVATE, attachments=[file])
     key = await ApiKey.objects.aget(user__username="ada")
     await ApiKey.objects.filter(pk=key.pk).aupdate(name=PRIVATE)
+    request = await in_thread(asks)(said["sessionId"], input={"place": PRIVATE})
     return {
+        "request_id": request.pk,
         "session_id": said["sessionId"],
         "turn_id": said["turnId"],
         "attachment_id": (await Attachment.objects.aget()).pk,
@@ -107,9 +119,9 @@ def _foreign_grants(session_id: str) -> dict[str, Any]:
 
 def test_every_route_of_the_streams_is_known_here() -> None:
     routes = [str(route.pattern) for route in application.application_mapping["http"].routes]
-    assert [f"/{route}".replace("<uuid:session_id>", "{session_id}") for route in routes if route] == [
+    assert {f"/{route}".replace("<uuid:session_id>", "{session_id}") for route in routes if route} == {
         path for _, path in STREAMS
-    ]
+    }
     assert {str(r.pattern) for r in application.application_mapping["websocket"].routes} == {
         "ws",
         "ws/chat/<uuid:session_id>",
@@ -134,7 +146,8 @@ async def test_cy_gets_404_and_changes_nothing(
 async def test_a_foreign_id_is_answered_as_an_unknown_one(
     method: str, path: str, foreign: dict[str, Any], cy_calls: Web
 ) -> None:
-    unknown: dict[str, Any] = {name: uuid4() for name in ("session_id", "turn_id", "attachment_id")}
+    ids = ("session_id", "turn_id", "attachment_id", "request_id")
+    unknown: dict[str, Any] = {name: uuid4() for name in ids}
     unknown |= {"grant_id": uuid4(), "grant_request_id": uuid4(), "slug": "nowhere"}
     unknown |= {"key_id": 10**9, "workspace": "nowhere"}
     of_foreign, of_unknown = [await ask(cy_calls, method, path, each) for each in (foreign, unknown)]

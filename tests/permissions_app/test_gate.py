@@ -1,6 +1,7 @@
 """The gate answers, always, and on any doubt it says no."""
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,8 @@ from typing import Any
 import pytest
 
 from permissions_app import gate as gates
-from permissions_app.gate import Gate
-from permissions_app.rules.decision import Decision, Verdict
+from permissions_app.gate import Answer, Gate
+from permissions_app.rules.decision import Decision, Verdict, allow, deny
 from permissions_app.rules.ladder import ToolCall
 from permissions_app.rules.setting import Setting, Trust
 
@@ -50,6 +51,20 @@ class Turn:
         self.refusals.append((call.id, decision.rule))
 
 
+class Person:
+    def __init__(self) -> None:
+        self.says: Decision | Exception = allow("person", "Yes.")
+        self.meanwhile: Callable[[], object] = lambda: None
+        self.asked: list[ToolCall] = []
+
+    async def __call__(self, call: ToolCall, decision: Decision, setting: Setting) -> Answer:
+        self.asked.append(call)
+        self.meanwhile()
+        if isinstance(self.says, Exception):
+            raise self.says
+        return Answer(self.says)
+
+
 @pytest.fixture
 def turn() -> Turn:
     return Turn()
@@ -83,7 +98,7 @@ async def test_a_refusal_by_the_cli_alone_is_told_too(gate: Gate, turn: Turn) ->
 async def test_where_nobody_can_be_asked_it_is_denied(gate: Gate, setting: Setting, turn: Turn) -> None:
     decision = await gate(QUESTION, setting.vault)
     assert decision.verdict is Verdict.DENY
-    assert "Nobody can be asked here yet" in decision.reason
+    assert "Nobody can be asked here" in decision.reason
     assert turn.refusals == [("t3", "question")]
 
 
@@ -98,6 +113,73 @@ async def test_a_worker_that_lost_its_turn_lets_nothing_run(gate: Gate, setting:
     decision = await gate(READ, setting.vault)
     assert (decision.verdict, decision.rule) == (Verdict.DENY, "turn_lost")
     assert not gate.allowed_this(READ)
+
+
+class TestAsking:
+    """A call of which the rules say `ask` is answered so at once, and made only if `ask` allows it."""
+
+    @pytest.fixture
+    def person(self) -> "Person":
+        return Person()
+
+    @pytest.fixture
+    def gate(self, setting: Setting, turn: Turn, person: "Person") -> Gate:
+        return Gate(setting, is_current=turn.is_current, on_denied=turn.on_denied, asks=person)
+
+    async def test_it_is_made_if_a_person_allows_it(self, gate: Gate, setting: Setting) -> None:
+        assert (await gate(QUESTION, setting.vault)).verdict is Verdict.ASK
+        assert gate.asks_about(QUESTION)
+        assert not gate.asks_about(replace(QUESTION, input={}))
+        assert not gate.allowed_this(QUESTION)
+        assert (await gate.ask(QUESTION)).decision.verdict is Verdict.ALLOW
+        assert gate.allowed_this(QUESTION)
+        assert not gate.asks_about(QUESTION)
+
+    async def test_what_they_do_not_allow_is_told(
+        self, gate: Gate, setting: Setting, turn: Turn, person: "Person"
+    ) -> None:
+        person.says = deny("person", "No.")
+        await gate(QUESTION, setting.vault)
+        assert (await gate.ask(QUESTION)).decision == person.says
+        assert turn.refusals == [("t3", "person")]
+
+    async def test_what_the_rules_allow_by_now_is_not_asked_about(
+        self, gate: Gate, setting: Setting, person: "Person", monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await gate(QUESTION, setting.vault)
+        monkeypatch.setattr(gates, "decide", lambda *_: allow("pattern", "A pattern covers it."))
+        assert (await gate.ask(QUESTION)).decision.rule == "pattern"
+        assert person.asked == []
+
+    async def test_what_the_rules_deny_by_then_is_not_made(
+        self, gate: Gate, setting: Setting, person: "Person", monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await gate(QUESTION, setting.vault)
+        person.meanwhile = lambda: monkeypatch.setattr(gates, "decide", lambda *_: deny("link", "A link."))
+        assert (await gate.ask(QUESTION)).decision.rule == "link"
+        assert not gate.allowed_this(QUESTION)
+
+    async def test_nor_where_the_turn_is_lost_by_then(
+        self, gate: Gate, setting: Setting, turn: Turn, person: "Person"
+    ) -> None:
+        await gate(QUESTION, setting.vault)
+        person.meanwhile = lambda: setattr(turn, "is_held", False)
+        assert (await gate.ask(QUESTION)).decision.rule == "turn_lost"
+
+    async def test_nor_where_asking_fails(
+        self, gate: Gate, setting: Setting, person: "Person", caplog: pytest.LogCaptureFixture
+    ) -> None:
+        await gate(QUESTION, setting.vault)
+        person.says = ConnectionError("sk-ant-secret")
+        answer = await gate.ask(QUESTION)
+        assert (answer.decision.verdict, answer.decision.rule) == (Verdict.DENY, "gate_failed")
+        assert "sk-ant" not in answer.decision.reason
+        assert not gate.allowed_this(QUESTION)
+
+    async def test_nor_what_nobody_was_to_be_asked_about(
+        self, gate: Gate, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        assert (await gate.ask(QUESTION)).decision.verdict is Verdict.DENY
 
 
 class TestItFailsClosed:

@@ -25,7 +25,10 @@ CLI = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
 BUFFER = 64 << 20  # a picture of 2 MB would kill the client at the default
 GATE_TIMEOUT = 60.0
 
-TOOLS = ["Read", "Write", "Edit", "NotebookEdit", "Glob", "Grep", "Bash", "Task", "TodoWrite", "WebSearch"]
+TOOLS = [
+    *("Read", "Write", "Edit", "NotebookEdit", "Glob", "Grep", "Bash"),
+    *("Task", "TodoWrite", "WebSearch", "AskUserQuestion"),
+]
 TOOLS_WITH_A_NETWORK = [*TOOLS, "WebFetch"]
 
 RETRIES = {

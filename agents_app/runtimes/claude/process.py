@@ -33,6 +33,7 @@ from agents_app.runtimes.claude.options import Doors, launch_for, options_for
 from agents_app.sandboxes.base import CannotConfine, Launch
 from permissions_app.audit import PLATFORM
 from permissions_app.audit.decisions import TurnAudit
+from permissions_app.gate import Answer
 from permissions_app.rules.decision import Decision, Verdict
 from permissions_app.rules.ladder import ToolCall
 
@@ -48,7 +49,8 @@ class Served(Protocol):
 
     async def decide(self, call: ToolCall, directory: Path) -> Decision: ...
 
-    async def decide_again(self, call: ToolCall) -> Decision: ...
+    async def decide_again(self, call: ToolCall) -> Answer:
+        """May wait for a person."""
 
 
 @dataclass(frozen=True)
@@ -213,10 +215,11 @@ class ClaudeProcess:
     async def _may_use(
         self, name: str, given: dict[str, Any], context: ToolPermissionContext
     ) -> PermissionResultAllow | PermissionResultDeny:
-        """The CLI's own second thoughts. Only what the gate allowed, with this very input, is let through."""
+        """The CLI's own second thoughts. Only what the gate allowed, with this very input, is let through, or
+        what a person allows now."""
         call = ToolCall(context.tool_use_id or "", name, given)
         turn = self._serves
-        decision = await turn.decide_again(call) if turn else self._between_turns(call)
-        if decision.verdict is Verdict.ALLOW:
-            return PermissionResultAllow()
-        return PermissionResultDeny(message=decision.reason)
+        answer = await turn.decide_again(call) if turn else Answer(self._between_turns(call))
+        if answer.decision.verdict is Verdict.ALLOW:
+            return PermissionResultAllow(updated_input=dict(answer.input) if answer.input else None)
+        return PermissionResultDeny(message=answer.decision.reason)

@@ -25,7 +25,7 @@ from agents_app.runtimes.claude.starts import Starts
 from agents_app.runtimes.claude.translate import Translator
 from agents_app.runtimes.claude.warm import MOST, WarmProcesses
 from agents_app.runtimes.events import Ended, Ready, RuntimeEvent, Used
-from permissions_app.gate import Gate
+from permissions_app.gate import Answer, Gate
 from permissions_app.rules.decision import Decision, Verdict
 from permissions_app.rules.deny_list import cli_deny_rules
 from permissions_app.rules.ladder import ToolCall
@@ -167,10 +167,13 @@ class ClaudeRun:
     async def decide(self, call: ToolCall, directory: Path) -> Decision:
         return await self._gate(call, directory)
 
-    async def decide_again(self, call: ToolCall) -> Decision:
+    async def decide_again(self, call: ToolCall) -> Answer:
         if self._gate.allowed_this(call):
-            return ALLOWED_BEFORE
-        return await self._gate.refused_elsewhere(call, "not_through_the_gate", NOT_THROUGH_THE_GATE)
+            return Answer(ALLOWED_BEFORE)
+        if self._gate.asks_about(call):
+            return await self._gate.ask(call)
+        refusal = await self._gate.refused_elsewhere(call, "not_through_the_gate", NOT_THROUGH_THE_GATE)
+        return Answer(refusal)
 
     async def _tell_refusals(self, message: Message) -> None:
         """What the CLI refused by its own deny rules never came to the gate, and is told like the gate's."""

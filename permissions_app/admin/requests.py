@@ -1,0 +1,53 @@
+"""What agents asked, in the console of operators: to look at, and to decide in bulk."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+
+from permissions_app import services
+from permissions_app.models import ToolRequest
+from sessions_app.access.services import caller_of_user
+from sessions_app.errors import ParachuteError
+
+
+@admin.register(ToolRequest)
+class ToolRequestAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    list_display = ["created_at", "session", "tool_name", "file_path", "status", "decided_as", "expires_at"]
+    list_filter = ["status", "kind", "permission_type", "tool_name"]
+    list_select_related = ["session"]
+    search_fields = ["tool_name", "file_path", "session__title"]
+    actions = ["allow_once", "do_not_allow"]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    @admin.action(description=_("Allow once"))
+    def allow_once(self, request: HttpRequest, chosen: QuerySet[ToolRequest]) -> None:
+        self._decide(request, chosen, services.grant)
+
+    @admin.action(description=_("Do not allow"))
+    def do_not_allow(self, request: HttpRequest, chosen: QuerySet[ToolRequest]) -> None:
+        self._decide(request, chosen, services.deny)
+
+    def _decide(self, request: HttpRequest, chosen: QuerySet[ToolRequest], decide: Any) -> None:
+        """As anybody: within the workspaces of who presses, and only what is not decided yet."""
+        caller, count = caller_of_user(request.user), 0  # type: ignore[arg-type]
+        for each in chosen:
+            try:
+                decide(caller, each.pk)
+                count += 1
+            except ParachuteError as error:
+                self.message_user(request, f"{each}: {error.message}", messages.WARNING)
+        self.message_user(
+            request, ngettext("%d request was decided.", "%d requests were decided.", count) % count
+        )

@@ -1,0 +1,210 @@
+"""Asking a person, and waiting for the answer: the worker's side of a request.
+
+1. Read the call: what a person is shown of it, and what makes it exactly this call.
+2. Write the request, unless a person has decided exactly this call already and nobody used that.
+3. Wait: for a ring, or two seconds, and then read the row. Rows are the truth; a lost ring costs seconds.
+4. Nobody answered: it expires, and the agent is told the ticket under which a late answer comes.
+5. What was granted is used, once, and only if it is still exactly this call.
+
+Whatever else happens, the call is not made.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from permissions_app import services
+from permissions_app.gate import TURN_LOST, Answer
+from permissions_app.models import RequestKind, RequestStatus, ToolRequest
+from permissions_app.rules.decision import Decision, Verdict, allow, deny
+from permissions_app.rules.setting import Setting, Trust
+from permissions_app.rules.suggestions import exactly, permission_type, subject, suggested
+from permissions_app.rules.tools import ToolCall, named_paths
+from permissions_app.services.asked import Wanted
+from sessions_app import bus
+from sessions_app.bus import Listener
+from sessions_app.log import Hold, HoldLost
+from sessions_app.storable import storable
+from sessions_app.threads import in_thread
+
+log = logging.getLogger(__name__)
+
+READS_EVERY = 2.0  # seconds, beside the ring
+LONGEST_TEXT = 20_000  # characters of one text that a person is shown
+LONGEST_COMMAND = 10_000  # a longer one is not asked about: nobody could have read what they allow
+LARGEST_INPUT = 200_000
+QUESTION = "AskUserQuestion"
+
+NOT_READABLE = deny("too_long_to_ask", "This is too long for a person to read. Split it into smaller calls.")
+NO_QUESTION = deny("question", "It asks nothing: give questions with a text each.")
+GRANTED = allow("person", "A person allowed this call.")
+CHANGED = deny("changed", "What this call does changed while a person was asked. Make it again.")
+
+
+class Asking:
+    """For one attempt of one turn. `settled`: what is told of the turn before its work is written."""
+
+    def __init__(
+        self, session_id: UUID, hold: Hold, *, agent: str, settled: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._session_id = session_id
+        self._hold = hold
+        self._agent = agent
+        self._settled = settled
+
+    async def __call__(self, call: ToolCall, decision: Decision, setting: Setting) -> Answer:
+        try:
+            return await self._ask(call, decision, setting)
+        except HoldLost:
+            return Answer(TURN_LOST)
+
+    async def _ask(self, call: ToolCall, decision: Decision, setting: Setting) -> Answer:
+        wanted = await asyncio.to_thread(self._read, call, decision, setting)
+        if isinstance(wanted, Decision):
+            return Answer(wanted)
+        await self._settled()
+        request = await in_thread(services.ask)(self._hold, wanted)
+        try:
+            request = await self._answered(request)
+        except BaseException:
+            # Cancelled, or the rows cannot be read: nobody waits for an answer any more.
+            with suppress(Exception):
+                await in_thread(services.close)(self._hold, request.pk)
+            raise
+        return await self._use(request, call, setting)
+
+    def _read(self, call: ToolCall, decision: Decision, setting: Setting) -> Wanted | Decision:
+        """It looks at files: call it in a thread."""
+        is_question = call.name == QUESTION
+        shown = storable(_shown(call.input))
+        if len(str(call.input.get("command", ""))) > LONGEST_COMMAND:
+            return NOT_READABLE
+        if len(json.dumps(shown)) > LARGEST_INPUT:
+            return NOT_READABLE
+        if is_question and not _has_questions(shown):
+            return NO_QUESTION
+        grants = () if is_question else suggested(call, setting)
+        return Wanted(
+            session_id=self._session_id,
+            kind=RequestKind.QUESTION if is_question else RequestKind.APPROVAL,
+            tool_name=call.name,
+            tool_use_id=call.id,
+            permission_type=permission_type(call).value,
+            rule=decision.rule,
+            why=decision.reason,
+            input=shown,
+            file_path=storable(next(iter(named_paths(call)), "")),
+            directory=str(setting.working_directory),
+            suggested_grants=[
+                {"scope": each.scope.value, "pattern": each.pattern, "label": each.label} for each in grants
+            ],
+            subject=storable(subject(call, setting)),
+            agent_name=self._agent,
+            digest=exactly(call, setting),
+            on_host=setting.trust is Trust.FULL or not setting.behind_wall,
+        )
+
+    async def _answered(self, request: ToolRequest) -> ToolRequest:
+        """As it is once it is no longer pending."""
+        async with _rings(self._hold.turn_id) as rung:
+            while True:
+                request = await in_thread(ToolRequest.objects.get)(pk=request.pk)
+                if request.status != RequestStatus.PENDING:
+                    return request
+                left = (request.expires_at - timezone.now()).total_seconds()
+                if left <= 0:
+                    await in_thread(services.expire)(self._hold, request.pk)
+                else:
+                    await rung(min(left, READS_EVERY))
+
+    async def _use(self, request: ToolRequest, call: ToolCall, setting: Setting) -> Answer:
+        match request.status:
+            case RequestStatus.GRANTED:
+                if await asyncio.to_thread(exactly, call, setting) != request.digest:
+                    return Answer(CHANGED)
+                is_ours = await in_thread(services.use)(self._hold, request.pk)
+                return Answer(GRANTED if is_ours else CHANGED)
+            case RequestStatus.ANSWERED:
+                is_ours = await in_thread(services.use)(self._hold, request.pk)
+                return Answer(GRANTED, with_answers(call, request.answers)) if is_ours else Answer(CHANGED)
+            case RequestStatus.EXPIRED if request.is_question:
+                return Answer(allow("question", "Nobody answered in time."), with_answers(call, {}))
+            case RequestStatus.EXPIRED:
+                return Answer(not_now(request))
+            case RequestStatus.DENIED:
+                said = f" They said: {request.reason}" if request.reason else ""
+                return Answer(deny("person", f"A person did not allow this.{said}"))
+        return Answer(deny("stopped", "The turn was stopped while a person was asked."))
+
+
+def not_now(request: ToolRequest) -> Decision:
+    return Decision(
+        Verdict.DENY,
+        "nobody_answered",
+        f"Not now: nobody answered in time. This is ticket {request.ticket}; should a person allow it later, "
+        "you are told. Go on with something else, or end your turn.",
+    )
+
+
+def with_answers(call: ToolCall, answers: Mapping[str, Any]) -> Mapping[str, Any]:
+    """As the tool takes them: one text for each question."""
+    texts = {
+        question: ", ".join(said) if isinstance(said, list) else said for question, said in answers.items()
+    }
+    return {**call.input, "answers": texts}
+
+
+Rung = Callable[[float], Awaitable[None]]
+
+
+@asynccontextmanager
+async def _rings(turn_id: UUID) -> AsyncIterator[Rung]:
+    """Waits for a ring of this turn, or for a while. Where the bus is away it is the while."""
+    async with AsyncExitStack() as stack:
+        listener: Listener | None = None
+        try:
+            listener = await stack.enter_async_context(bus.current().subscribe(bus.turn_topic(turn_id)))
+        except Exception:
+            log.exception("There is no bell for what turn %s asks; its row is read again and again.", turn_id)
+
+        async def rung(timeout: float) -> None:
+            nonlocal listener
+            if listener is None:
+                await asyncio.sleep(timeout)
+                return
+            try:
+                await listener.next(timeout)
+            except Exception:
+                log.exception(
+                    "The bell for what turn %s asks broke; its row is read again and again.", turn_id
+                )
+                listener = None
+
+        yield rung
+
+
+def _has_questions(given: Mapping[str, Any]) -> bool:
+    asked = given.get("questions")
+    return (
+        isinstance(asked, list)
+        and bool(asked)
+        and all(isinstance(each, dict) and isinstance(each.get("question"), str) for each in asked)
+    )
+
+
+def _shown(value: Any) -> Any:
+    """The same, with very long texts cut, visibly."""
+    match value:
+        case str() if len(value) > LONGEST_TEXT:
+            return f"{value[:LONGEST_TEXT]}… ({len(value) - LONGEST_TEXT:,} more characters)"
+        case Mapping():
+            return {str(key): _shown(each) for key, each in value.items()}
+        case list():
+            return [_shown(each) for each in value]
+    return value

@@ -1,0 +1,81 @@
+"""`follow_inbox`: all that a caller may decide, over all sessions, as it comes and goes.
+
+1. Subscribe, and only then
+2. read what is pending, and tell what is new and what is there no longer;
+3. wait for a ring of one of the caller's workspaces, or a silence of `KEEP_ALIVE` seconds, because rings can
+   be lost; and read again. Rings that come within `READS_EVERY` seconds of a read are one read after it.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from datetime import datetime
+from time import monotonic
+from typing import Any
+from uuid import UUID
+
+from permissions_app import reading
+from permissions_app.models import ToolRequest
+from permissions_app.schemas import PendingQuestion, PermissionRequest
+from permissions_app.services.telling import INBOX, as_end
+from sessions_app import bus
+from sessions_app.access.caller import Caller
+from sessions_app.bus import Payload
+from sessions_app.listing import KEEP_ALIVE, pass_over, rung
+from sessions_app.models import EventType, Workspace
+from sessions_app.threads import in_thread
+
+READS_EVERY = 0.1  # a person waits for it
+
+
+async def follow_inbox(find_caller: Callable[[], Caller]) -> AsyncGenerator[list[Payload]]:
+    """What is news together, an empty list in a silence. `find_caller` is asked before each read, so that who
+    may decide less by then is told of less. If it raises, the inbox ends with that."""
+    shown: dict[UUID, ToolRequest] = {}
+    async with bus.current().subscribe(INBOX) as listener:
+        is_first = True
+        while True:
+            now, workspaces, gone = await in_thread(_read)(find_caller(), set(shown))
+            may_read_at = monotonic() + READS_EVERY
+            news = [_end(gone.get(pk) or shown[pk]) for pk in shown if pk not in now]
+            news += [_told(request) for pk, request in now.items() if pk not in shown]
+            shown = now
+            if news or not is_first:
+                yield news
+            is_first = False
+            await rung(listener, workspaces, KEEP_ALIVE)
+            await asyncio.sleep(may_read_at - monotonic())
+            await pass_over(listener)
+
+
+def _read(
+    caller: Caller, shown: set[UUID]
+) -> tuple[dict[UUID, ToolRequest], frozenset[int], dict[UUID, ToolRequest]]:
+    """Two queries, and a third where something is there no longer."""
+    workspaces = frozenset(Workspace.objects.visible_to(caller).values_list("pk", flat=True))
+    now = {request.pk: request for request in reading.pending(caller)}
+    lost = shown - set(now)
+    gone = ToolRequest.objects.visible_to(caller).in_bulk(lost) if lost else {}
+    return now, workspaces, gone
+
+
+def _told(request: ToolRequest) -> Payload:
+    if request.is_question:
+        return _frame(EventType.USER_QUESTION, request, PendingQuestion.told(request), request.created_at)
+    return _frame(EventType.PERMISSION_REQUEST, request, PermissionRequest.told(request), request.created_at)
+
+
+def _end(request: ToolRequest) -> Payload:
+    kind, payload = as_end(request)
+    return _frame(kind, request, payload, request.decided_at or request.created_at)
+
+
+def _frame(kind: EventType, request: ToolRequest, payload: dict[str, Any], at: datetime) -> Payload:
+    """As in the stream of its session, but for a number: no reader comes back here with one."""
+    return {
+        "type": kind,
+        "sessionId": str(request.session_id),
+        "turnId": str(request.turn_id),
+        "seq": None,
+        "ts": at.isoformat().replace("+00:00", "Z"),
+        **payload,
+    }

@@ -1,0 +1,5 @@
+"""What the apps above may want to know. Sent inside of the transaction: what they write is part of it."""
+
+from django.dispatch import Signal
+
+granted_late = Signal()  # `request`, `caller`: the turn that asked was told "not now"

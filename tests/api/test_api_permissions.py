@@ -1,0 +1,240 @@
+"""What agents ask, over HTTP and over the sockets."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from agents_app.runtimes.scripted import Say, ScriptedRuntime, Use
+from permissions_app.models import ToolRequest
+from sessions_app.access.models import Scope
+from sessions_app.models import Session
+from sessions_app.threads import in_thread
+from tests.api.web import Headers, Web
+from tests.asked import asks
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ASKS = Use("mcp__weather__today", {"place": "Graz"})
+FIELDS = {
+    *("id", "sessionId", "turnId", "toolName", "toolUseId", "permissionType", "filePath", "input"),
+    *("suggestedGrants", "agentName", "createdAt", "expiresAt", "status", "subject", "reason"),
+}
+
+
+@pytest.fixture
+async def session(ada_calls: Web) -> str:
+    said = await ada_calls.say("hello")
+    return str(said["sessionId"])
+
+
+@pytest.fixture
+async def request_(session: str) -> ToolRequest:
+    return await in_thread(asks)(session)
+
+
+@pytest.fixture
+async def question(session: str) -> ToolRequest:
+    return await in_thread(asks)(session, is_question=True)
+
+
+async def test_what_is_allowed_over_http_runs(ada_calls: Web, worker: ScriptedRuntime) -> None:
+    worker.scripts["weather"] = [ASKS, Say("It rains.")]
+    async with ada_calls.streaming("POST", "/api/chat", b'{"message": "the weather"}') as stream:
+        asked = (await stream.until("permission_request"))[-1].data
+        answer = await ada_calls.post(f"/api/permissions/{asked['id']}/grant")
+        frames = await stream.rest()
+    assert (answer.status, answer.json) == (200, {"id": asked["id"], "decision": "granted"})
+    assert asked.keys() - {"type", "seq", "ts"} == FIELDS
+    rows = [frame.type for frame in frames if frame.id]  # the others are pieces of text
+    assert rows == ["permission_resolved", "tool_result", "text", "done"]
+
+
+async def test_it_is_listed_in_every_place_until_it_is_decided(
+    ada_calls: Web, session: str, request_: ToolRequest, question: ToolRequest
+) -> None:
+    async def places() -> list[Any]:
+        inbox = (await ada_calls.get("/api/permissions")).json["pending"]
+        of_session = (await ada_calls.get(f"/api/chat/{session}/permissions")).json
+        questions = (await ada_calls.get(f"/api/chat/{session}/pending-questions")).json["pending"]
+        whole = (await ada_calls.get(f"/api/chat/{session}")).json
+        assert of_session["permissions"].keys() == {"read", "write", "bash", "trustMode"}
+        return [
+            [each["id"] for each in inbox],
+            [each["id"] for each in of_session["pending"]],
+            [each["requestId"] for each in questions],
+            [each["id"] for each in whole["pendingPermissions"]],
+            [each["requestId"] for each in whole["pendingQuestions"]],
+            whole["activity"],
+        ]
+
+    one, other = str(request_.pk), str(question.pk)
+    assert await places() == [[one], [one], [other], [one], [other], "waiting"]
+    assert (await ada_calls.post(f"/api/chat/{session}/permissions/deny", {"requestId": one})).status == 200
+    answers = {"requestId": other, "answers": {"Which?": "the small ones"}}
+    answer = await ada_calls.post(f"/api/chat/{session}/answer", answers)
+    assert answer.json == {"requestId": other, "answers": {"Which?": "the small ones"}}
+    assert await places() == [[], [], [], [], [], "active"]
+
+
+async def test_a_request_of_a_child_shows_at_its_parent_too(
+    ada_calls: Web, session: str, request_: ToolRequest
+) -> None:
+    parent = (await ada_calls.say("I start others"))["sessionId"]
+    await Session.objects.filter(pk=session).aupdate(parent=parent)
+    whole = (await ada_calls.get(f"/api/chat/{parent}")).json
+    assert [each["sessionId"] for each in whole["pendingPermissions"]] == [session]
+
+
+async def test_a_detail_takes_as_many_queries_however_many_are_asked(
+    ada_calls: Web, session: str, request_: ToolRequest, queries: Any
+) -> None:
+    with queries() as asked:
+        await ada_calls.get(f"/api/chat/{session}")
+        few = len(asked)
+    for _ in range(3):
+        await in_thread(asks)(session)
+    with queries() as asked:
+        await ada_calls.get(f"/api/chat/{session}")
+        assert len(asked) == few
+
+
+async def test_who_comes_second_is_told_so(ada_calls: Web, ben_calls: Web, request_: ToolRequest) -> None:
+    assert (await ada_calls.post(f"/api/permissions/{request_.pk}/deny", {"reason": "No."})).json == {
+        "id": str(request_.pk),
+        "decision": "denied",
+    }
+    for act in ("grant", "deny", "open"):
+        answer = await ben_calls.post(f"/api/permissions/{request_.pk}/{act}")
+        assert answer.refused == (409, "already_decided")
+
+
+async def test_a_viewer_decides_nothing(
+    vi_calls: Web, session: str, request_: ToolRequest, question: ToolRequest
+) -> None:
+    assert (await vi_calls.get("/api/permissions")).json == {"pending": []}
+    assert (await vi_calls.get(f"/api/chat/{session}/permissions")).status == 200
+    for path in (f"/api/permissions/{request_.pk}/{act}" for act in ("grant", "deny", "open", "close")):
+        assert (await vi_calls.post(path)).refused == (403, "forbidden")
+    answers = {"requestId": str(question.pk), "answers": {}}
+    assert (await vi_calls.post(f"/api/chat/{session}/answer", answers)).refused == (403, "forbidden")
+
+
+async def test_a_key_that_may_only_read_decides_nothing(
+    ada: Any, key: Callable[..., Headers], request_: ToolRequest
+) -> None:
+    reader = Web(await in_thread(key)(ada, scopes=[Scope.READ]))
+    assert len((await reader.get("/api/permissions")).json["pending"]) == 1
+    assert (await reader.post(f"/api/permissions/{request_.pk}/grant")).refused == (403, "forbidden")
+
+
+async def test_in_another_session_it_is_not_found(ada_calls: Web, request_: ToolRequest) -> None:
+    other = (await ada_calls.say("another"))["sessionId"]
+    order = {"requestId": str(request_.pk)}
+    answer = await ada_calls.post(f"/api/chat/{other}/permissions/grant", order)
+    assert answer.refused == (404, "not_found")
+
+
+async def test_an_open_card_has_more_time(ada_calls: Web, request_: ToolRequest) -> None:
+    before = request_.expires_at.isoformat().replace("+00:00", "Z")
+    answer = await ada_calls.post(f"/api/permissions/{request_.pk}/open")
+    assert answer.json["expiresAt"] > before
+    closed = await ada_calls.post(f"/api/permissions/{request_.pk}/close")
+    assert closed.json["expiresAt"] < answer.json["expiresAt"]
+
+
+async def test_a_pattern_that_was_granted_is_listed_and_can_be_taken_away(
+    ada_calls: Web, session: str, vault: Any
+) -> None:
+    folder = {"file_path": "Plans/May.md", "content": "x"}
+    asked = await in_thread(asks)(
+        session, tool_name="Write", permission_type="write", input=folder, directory=str(vault)
+    )
+    order = {"requestId": str(asked.pk), "pattern": "Plans/*"}
+    assert (await ada_calls.post(f"/api/chat/{session}/permissions/grant", order)).status == 200
+    held = (await ada_calls.get(f"/api/chat/{session}/permissions")).json["permissions"]
+    assert "Plans/*" in held["write"]
+    less = {"metadata": {"permissions": {"write": ["Chat/artifacts/*"]}}}
+    await ada_calls.patch(f"/api/chat/{session}", less)
+    held = (await ada_calls.get(f"/api/chat/{session}/permissions")).json["permissions"]
+    assert held["write"] == ["Chat/artifacts/*"]
+
+
+async def test_a_preview_says_what_a_pattern_would_have_covered(
+    ada_calls: Web, worker: ScriptedRuntime, vault: Any
+) -> None:
+    paths = [str(vault / name) for name in ("Plans/May.md", "Garden/May.md")]
+    worker.scripts["write"] = [Use("Write", {"file_path": path, "content": "x"}) for path in paths]
+    said = await ada_calls.post("/api/chat", {"message": "write"}, {"accept": "application/json"})
+    await ada_calls.say("again", sessionId=said.json["sessionId"])
+    asked = await in_thread(asks)(
+        said.json["sessionId"], tool_name="Write", permission_type="write", directory=str(vault)
+    )
+    shown = await ada_calls.get(f"/api/permissions/{asked.pk}/preview?pattern=Plans/*")
+    assert (len(shown.json["covered"]), len(shown.json["notCovered"])) == (1, 1)
+    assert (await ada_calls.get(f"/api/permissions/{asked.pk}/preview")).refused == (422, "invalid")
+
+
+class TestTheInbox:
+    async def test_it_says_what_is_pending_and_then_what_comes_and_goes(
+        self, ada_calls: Web, session: str, request_: ToolRequest
+    ) -> None:
+        async with ada_calls.streaming("GET", "/api/permissions/stream") as stream:
+            first = await stream.next()
+            assert (first.type, first.data["id"], first.id) == ("permission_request", str(request_.pk), "")
+            other = await in_thread(asks)(session, is_question=True)
+            asked = await stream.next()
+            assert (asked.type, asked.data["requestId"]) == ("user_question", str(other.pk))
+            await ada_calls.post(f"/api/permissions/{request_.pk}/deny")
+            gone = (await stream.until("permission_resolved"))[-1].data
+            assert (gone["requestId"], gone["decision"]) == (str(request_.pk), "denied")
+
+    async def test_an_outsider_hears_nothing_of_it(
+        self, ada_calls: Web, cy_calls: Web, request_: ToolRequest, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("permissions_app.inbox.KEEP_ALIVE", 0.05)
+        async with cy_calls.streaming("GET", "/api/permissions/stream") as stream:
+            await ada_calls.post(f"/api/permissions/{request_.pk}/deny")
+            assert (await stream.next()).comment == ": keep-alive"
+
+    async def test_nobody_gets_none(self, nobody: Web) -> None:
+        assert (await nobody.get("/api/permissions/stream")).refused == (401, "unauthenticated")
+
+    async def test_a_socket_follows_it_too_and_decides(
+        self, ada_calls: Web, session: str, request_: ToolRequest, question: ToolRequest
+    ) -> None:
+        async with ada_calls.socket() as socket:
+            await socket.send({"type": "follow", "inbox": True})
+            heard = await socket.until("user_question")
+            assert [each["type"] for each in heard] == ["permission_request", "user_question"]
+            await socket.send({"type": "grant", "requestId": str(request_.pk)})
+            assert (await socket.next())["decision"] == "granted"
+            order = {"type": "answer", "requestId": str(question.pk), "answers": {"Which?": "this"}}
+            await socket.send(order)
+            assert (await socket.next())["answers"] == {"Which?": "this"}
+            await socket.send({"type": "deny", "requestId": str(request_.pk)})
+            assert (await socket.next())["error"]["code"] == "already_decided"
+            await socket.send({"type": "follow", "inbox": "yes"})
+            assert (await socket.next())["error"]["code"] == "invalid"
+
+    async def test_over_the_socket_an_outsider_decides_nothing(
+        self, cy_calls: Web, request_: ToolRequest, question: ToolRequest
+    ) -> None:
+        async with cy_calls.socket() as socket:
+            for order in (
+                {"type": "grant", "requestId": str(request_.pk)},
+                {"type": "deny", "requestId": str(request_.pk)},
+                {"type": "answer", "requestId": str(question.pk), "answers": {}},
+            ):
+                await socket.send(order)
+                assert (await socket.next())["error"]["code"] == "not_found"
+
+    async def test_an_inbox_of_any_length_takes_two_queries(
+        self, ada_calls: Web, session: str, queries: Any, request_: ToolRequest
+    ) -> None:
+        for _ in range(3):
+            await in_thread(asks)(session)
+        with queries() as asked:
+            async with ada_calls.streaming("GET", "/api/permissions/stream") as stream:
+                await stream.next()
+        assert len([sql for sql in asked if "toolrequest" in sql]) == 1

@@ -1,0 +1,284 @@
+"""What people decide: one winner, within their rights, and as wide as they said."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.test import Client
+from django.utils import timezone
+
+from agents_app.turns.deleting import delete
+from agents_app.turns.opening import Opening, open_turn
+from permissions_app import services
+from permissions_app.models import RequestStatus, ToolRequest
+from permissions_app.rules.suggestions import Scope
+from sessions_app.access.caller import Caller
+from sessions_app.access.services import caller_of_user
+from sessions_app.errors import AlreadyDecided, Forbidden, Invalid, NotFound
+from sessions_app.log import Hold, HoldLost
+from sessions_app.models import Session, SessionEvent, Turn, TurnStatus
+from tests.agents_app.at_once import at_once
+from tests.asked import asks, run_out
+
+pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
+
+Ask = Callable[..., ToolRequest]
+
+
+@pytest.fixture
+def session(as_ada: Caller, monkeypatch: pytest.MonkeyPatch) -> Session:
+    monkeypatch.setattr("agents_app.turns.opening.ring_workers", lambda *_: None)
+    monkeypatch.setattr("agents_app.turns.tickets.ring_workers", lambda *_: None)
+    return Session.objects.get(pk=open_turn(as_ada, Opening("hi")).session_id)
+
+
+@pytest.fixture
+def writes(session: Session) -> Ask:
+    def ask(path: str, **more: Any) -> ToolRequest:
+        return asks(
+            session.pk,
+            tool_name="Write",
+            permission_type="write",
+            input={"file_path": path, "content": "x"},
+            file_path=path,
+            directory=session.workspace.vault_path,
+            subject="Write Plans",
+            suggested_grants=[
+                {"scope": "once", "pattern": "", "label": "once"},
+                {"scope": "folder", "pattern": "Plans/*", "label": "the folder Plans/"},
+            ],
+            **more,
+        )
+
+    return ask
+
+
+def told(kind: str) -> list[Any]:
+    return list(SessionEvent.objects.filter(type=kind).order_by("seq").values_list("payload", flat=True))
+
+
+class TestOneWinner:
+    @pytest.mark.parametrize("round_", range(3))
+    def test_of_several_who_answer_at_once(self, session: Session, as_ada: Caller, round_: int) -> None:
+        request = asks(session.pk)
+
+        def decide(number: int) -> str:
+            act = services.grant if number % 2 else services.deny
+            try:
+                return str(act(as_ada, request.pk).status)
+            except AlreadyDecided:
+                return "late"
+
+        outcomes = at_once(decide)
+        request.refresh_from_db()
+        assert sorted(outcomes) == sorted(["late", "late", "late", request.status])
+        assert [each["decision"] for each in told("permission_resolved")] == [request.status]
+        assert Turn.objects.get().status == TurnStatus.RUNNING
+
+    def test_of_several_who_allow_it_late_at_once_and_one_turn_is_opened(
+        self, session: Session, as_ada: Caller
+    ) -> None:
+        request = asks(session.pk)
+        ToolRequest.objects.update(status=RequestStatus.EXPIRED, decided_at=timezone.now())
+
+        def grant(number: int) -> str:
+            try:
+                return str(services.grant(as_ada, request.pk).status)
+            except AlreadyDecided:
+                return "late"
+
+        assert sorted(at_once(grant)) == ["granted", "late", "late", "late"]
+        assert Turn.objects.filter(status=TurnStatus.QUEUED).count() == 1
+
+    def test_a_person_and_the_clock(self, session: Session, as_ada: Caller) -> None:
+        request = asks(session.pk)
+        run_out(request)
+        hold = Hold(request.turn_id, request.attempt)
+
+        def act(number: int) -> str:
+            if number:
+                return "expired" if services.expire(hold, request.pk) else "not expired"
+            return str(services.grant(as_ada, request.pk).status)
+
+        outcomes = at_once(act, 2)
+        request.refresh_from_db()
+        assert request.status == "granted"  # in time, or late: then it opened a turn
+        assert Turn.objects.count() == (2 if outcomes[1] == "expired" else 1)
+
+    def test_the_turn_waits_until_the_last_is_decided(self, session: Session, as_ada: Caller) -> None:
+        first, second = asks(session.pk), asks(session.pk)
+        services.deny(as_ada, first.pk)
+        assert Turn.objects.get().status == TurnStatus.WAITING
+        services.deny(as_ada, second.pk)
+        assert Turn.objects.get().status == TurnStatus.RUNNING
+
+    @pytest.mark.parametrize("round_", range(5))
+    def test_nobody_waits_for_ever_where_the_session_is_deleted_meanwhile(
+        self, session: Session, as_ada: Caller, round_: int
+    ) -> None:
+        """Each takes its locks in the same order, whether the turn is active or over."""
+        first, late = asks(session.pk), asks(session.pk)
+        expired = ToolRequest.objects.filter(pk=late.pk)
+        expired.update(status=RequestStatus.EXPIRED, decided_at=timezone.now())
+        hold = Hold(first.turn_id, first.attempt)
+
+        def act(number: int) -> str:
+            acts = (
+                lambda: delete(as_ada, session.pk),
+                lambda: services.grant(as_ada, first.pk),
+                lambda: services.grant(as_ada, late.pk),
+                lambda: services.close(hold, first.pk),
+            )
+            try:
+                acts[number]()
+            except (NotFound, AlreadyDecided, HoldLost):
+                return "late"
+            return "done"
+
+        assert at_once(act)[0] == "done"
+        assert not ToolRequest.objects.exists()
+
+
+class TestWhoMay:
+    def test_a_member_may(self, session: Session, as_ben: Caller) -> None:
+        assert services.grant(as_ben, asks(session.pk).pk).decided_as == as_ben.name
+
+    def test_a_viewer_may_see_it_and_not_decide(self, session: Session, vi: User) -> None:
+        request = asks(session.pk)
+        for act in (services.grant, services.deny, services.open_card, services.close_card):
+            with pytest.raises(Forbidden):
+                act(caller_of_user(vi), request.pk)
+
+    def test_for_an_outsider_there_is_none(self, session: Session, as_cy: Caller) -> None:
+        request = asks(session.pk)
+        for act in (services.grant, services.deny, services.open_card, services.close_card):
+            with pytest.raises(NotFound):
+                act(as_cy, request.pk)
+
+    def test_what_no_wall_holds_is_an_operators_to_allow(
+        self, session: Session, as_ada: Caller, as_ben: Caller
+    ) -> None:
+        request = asks(session.pk, on_host=True)
+        with pytest.raises(Forbidden):
+            services.grant(as_ben, request.pk)
+        assert services.grant(as_ada, request.pk).status == RequestStatus.GRANTED
+
+    def test_a_question_is_answered_and_nothing_else(self, session: Session, as_ada: Caller) -> None:
+        question, approval = asks(session.pk, is_question=True), asks(session.pk)
+        for act in (services.grant, services.deny):
+            with pytest.raises(Invalid):
+                act(as_ada, question.pk)
+        with pytest.raises(Invalid):
+            services.answer(as_ada, approval.pk, {})
+        with pytest.raises(Invalid):
+            services.answer(as_ada, question.pk, {"Another?": "No."})
+
+
+class TestWidening:
+    def test_a_suggested_scope_widens_the_session_and_its_followers_hear_it(
+        self, session: Session, writes: Ask, as_ada: Caller
+    ) -> None:
+        request = services.grant(as_ada, writes("Plans/May.md").pk, scope=Scope.FOLDER)
+        assert (request.scope, request.pattern) == ("folder", "Plans/*")
+        session.refresh_from_db()
+        assert session.metadata["permissions"]["write"] == ["Chat/artifacts/*", "Plans/*"]
+        (updated,) = [each["metadata"] for each in told("session_updated") if "metadata" in each]
+        assert updated == session.metadata
+
+    def test_once_widens_nothing(self, session: Session, writes: Ask, as_ada: Caller) -> None:
+        before = session.metadata
+        services.grant(as_ada, writes("Plans/May.md").pk)
+        session.refresh_from_db()
+        assert session.metadata == before
+
+    @pytest.mark.parametrize(
+        "wanted",
+        [
+            {"pattern": "../*"},
+            {"pattern": "/etc/*"},
+            {"scope": Scope.VAULT},
+            {"scope": Scope.ONCE, "pattern": "x"},
+        ],
+    )
+    def test_what_is_no_pattern_is_refused_and_nothing_is_decided(
+        self, session: Session, writes: Ask, as_ada: Caller, wanted: dict[str, Any]
+    ) -> None:
+        request = writes("Plans/May.md")
+        with pytest.raises(Invalid):
+            services.grant(as_ada, request.pk, **wanted)
+        request.refresh_from_db()
+        assert request.status == RequestStatus.PENDING
+
+    def test_a_card_is_answered_for_all_that_the_pattern_covers(
+        self, session: Session, writes: Ask, as_ada: Caller
+    ) -> None:
+        first, same, elsewhere = writes("Plans/May.md"), writes("Plans/June.md"), writes("Garden/June.md")
+        services.grant(as_ada, first.pk, pattern="Plans/*")
+        states = [ToolRequest.objects.get(pk=each.pk).status for each in (first, same, elsewhere)]
+        assert states == ["granted", "granted", "pending"]
+        assert [each["pattern"] for each in told("permission_resolved")] == ["Plans/*", "Plans/*"]
+        assert Turn.objects.get().status == TurnStatus.WAITING
+
+
+class TestOpenCards:
+    def test_it_stands_for_half_an_hour_at_most(self, session: Session, as_ada: Caller) -> None:
+        request = asks(session.pk)
+        long_ago = timezone.now() - timedelta(minutes=29, seconds=50)
+        ToolRequest.objects.update(
+            created_at=long_ago,
+            expires_at=timezone.now() + timedelta(seconds=30),
+            opened_until=timezone.now(),
+        )
+        opened = services.open_card(as_ada, request.pk)
+        assert opened.opened_until == long_ago + timedelta(minutes=30)
+        assert opened.expires_at - opened.opened_until < timedelta(seconds=31)
+
+    def test_one_that_is_decided_cannot_be_opened(self, session: Session, as_ada: Caller) -> None:
+        request = asks(session.pk)
+        services.deny(as_ada, request.pk)
+        with pytest.raises(AlreadyDecided):
+            services.open_card(as_ada, request.pk)
+
+
+def test_the_console_decides_many_at_once(session: Session, ada: User, client: Client) -> None:
+    requests = [asks(session.pk), asks(session.pk), asks(session.pk, is_question=True)]
+    client.force_login(ada)
+    url = "/admin/permissions_app/toolrequest/"
+    assert client.get(url).status_code == 200
+    assert client.get(f"{url}{requests[0].pk}/change/").status_code == 200
+    chosen = [str(request.pk) for request in requests]
+    client.post(url, {"action": "do_not_allow", "_selected_action": chosen})
+    states = [ToolRequest.objects.get(pk=pk).status for pk in chosen]
+    assert states == ["denied", "denied", "pending"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"status": "granted"},
+        {"status": "expired"},
+        {"decided_at": timezone.now()},
+        {"status": "granted", "decided_at": timezone.now()},
+        {"status": "answered", "decided_at": timezone.now(), "decided_as": "user:1"},
+        {"status": "denied", "decided_at": timezone.now(), "decided_as": "user:1", "scope": "once"},
+        {"pattern": "*"},
+        {"used_at": timezone.now()},
+        {"status": "maybe"},
+        {"permission_type": "all"},
+        {"scope": "world"},
+        {"expires_at": timezone.now() - timedelta(days=1)},
+    ],
+)
+def test_the_database_refuses_what_must_never_be(session: Session, wrong: dict[str, Any]) -> None:
+    asks(session.pk)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        ToolRequest.objects.update(**wrong)
+
+
+def test_one_pending_request_a_tool_use(session: Session) -> None:
+    asks(session.pk, tool_use_id="t")
+    with pytest.raises(IntegrityError), transaction.atomic():
+        asks(session.pk, tool_use_id="t")
