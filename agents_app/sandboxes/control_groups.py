@@ -5,6 +5,7 @@ server's user may make none (or the system has none), a wall has the limits of s
 """
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +15,7 @@ from agents_app.limits import Limits
 from .base import Group
 
 KINDS = 2  # processes and memory
+TRIES, PAUSE = 50, 0.02
 PREFIX = "parachute-"
 ROOT = Path("/sys/fs/cgroup")
 OWN = Path("/proc/self/cgroup")
@@ -48,9 +50,22 @@ def can_be_made(mark: str) -> bool:
 
 def remove(mark: str) -> None:
     """Those of one launch, once nothing runs in them."""
-    for parent, _ in _parents(Limits(), ROOT, OWN):
-        with suppress(OSError):
-            (parent / f"{PREFIX}{mark}").rmdir()
+    left = [group.folder for group in groups_for(mark, Limits())]
+    for _ in range(TRIES):
+        left = [folder for folder in left if not _is_gone(folder)]
+        if not left:
+            return
+        threading.Event().wait(PAUSE)  # the kernel still buries the dead; nothing tells when it has
+
+
+def _is_gone(folder: Path) -> bool:
+    try:
+        folder.rmdir()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def remove_empty() -> None:
