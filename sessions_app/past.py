@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Q
+
 from sessions_app.log import ON_THE_WIRE, on_the_wire
 from sessions_app.models import EventType, Session, SessionEvent, Turn
 
@@ -14,6 +16,8 @@ LEFT_OUT = (
     EventType.MODEL,
     EventType.TURN_WAITING,
 )
+
+ANSWERS = (EventType.PERMISSION_RESOLVED, EventType.QUESTION_ANSWERED)
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,14 @@ def past(session: Session, *, limit: int, before: int | None = None, from_seq: i
         turns = list(over.filter(opened_seq__gt=from_seq).values_list("pk", "opened_seq"))
         has_more = over.filter(opened_seq__lte=from_seq).exists()
     turns.reverse()
-    rows = SessionEvent.objects.filter(turn_id__in=[pk for pk, _ in turns]).exclude(type__in=LEFT_OUT)
+    rows = SessionEvent.objects.filter(_of(session, turns)).exclude(type__in=LEFT_OUT)
     name = str(session.pk)
     events = [on_the_wire(name, *row) for row in rows.order_by("seq").values_list(*ON_THE_WIRE)]
     return Past(turns, events, turns[0][1] if has_more and turns else None)
+
+
+def _of(session: Session, turns: list[tuple[UUID, int]]) -> Q:
+    """The rows of these turns, and what was answered when they were over."""
+    since = turns[0][1] if turns else 0
+    late = Q(session=session, turn=None, type__in=ANSWERS, seq__gt=since)
+    return Q(turn_id__in=[pk for pk, _ in turns]) | late

@@ -9,13 +9,15 @@ from uuid import UUID
 from django.template.loader import render_to_string
 
 from agents_app.consumers import ChatSocket
-from parachute_site.pages.telling import Event, Item, Telling
+from parachute_site.pages.telling import Event, Item, Telling, inbox_item
 from parachute_site.pages.views import in_rail
 from parachute_site.pages.writing import Writing
 from sessions_app.bus import Payload, tails
+from sessions_app.consumers import Message
 from sessions_app.errors import NotFound
 from sessions_app.models import EventType, Session
 from sessions_app.models.event import TERMINAL
+from sessions_app.past import ANSWERS
 from sessions_app.reading import Page
 from sessions_app.stream import Frame, follow_in_parts
 from sessions_app.threads import in_thread
@@ -29,6 +31,34 @@ Say = Callable[[Payload], Coroutine[Any, Any, None]]
 
 
 class PageSocket(ChatSocket):
+    def __init__(self) -> None:
+        super().__init__()
+        self._waiting: set[str] = set()
+
+    async def follow(self, order: Message) -> None:
+        """Who follows the inbox anew is told all of it anew."""
+        if "inbox" in order:
+            self._waiting.clear()
+            await self._say_inbox([], is_all=True)
+        await super().follow(order)
+
+    async def say_asked(self, news: list[Payload]) -> None:
+        if news:
+            await self._say_inbox([await in_thread(self._asked)(payload) for payload in news])
+
+    def _asked(self, payload: Payload) -> Payload:
+        """What is asked, or, without markup, what is asked no more."""
+        request = str(payload.get("requestId") or payload["id"])
+        if payload["type"] in ANSWERS:
+            self._waiting.discard(request)
+            return {"id": f"asked-{request}"}
+        self._waiting.add(request)
+        return {"id": f"asked-{request}", "html": inbox_item(payload).html()}
+
+    async def _say_inbox(self, items: list[Payload], *, is_all: bool = False) -> None:
+        count = len(self._waiting)
+        await self.say({"type": "inbox", "items": items, "isAll": is_all, "count": count})
+
     async def say_list(self, page: Page) -> None:
         html = await in_thread(render_to_string)("rail.html", in_rail(page))
         await self.say({"type": "list", "html": html})
@@ -137,6 +167,8 @@ def _about(row: Event) -> Payload:
             kept["begins"] = row["resumeInfo"] is not None
         case "user_message":
             kept["brief"] = " ".join(row["content"].split())[:BRIEF]
+        case "permission_resolved" | "question_answered":
+            kept["requestId"] = row["requestId"]
         case "turn_waiting":
             kept |= {"reason": row["reason"], "position": row["position"]}
         case "session_updated":

@@ -15,6 +15,7 @@ from django.utils.dateparse import parse_datetime
 
 from parachute_site.pages import tools
 from parachute_site.pages.markup import markdown, visible
+from sessions_app.models import Session
 from sessions_app.models.event import TERMINAL
 
 Event = Mapping[str, Any]
@@ -43,7 +44,6 @@ class TurnTold:
     items: list[Item] = field(default_factory=list)
     tools: dict[str, Item] = field(default_factory=dict)
     denials: dict[str, str] = field(default_factory=dict)
-    asks: dict[str, Item] = field(default_factory=dict)  # by the id of their request
     last_at: datetime | None = None
     is_over: bool = False
     status: str = ""  # of one that is not over
@@ -59,12 +59,15 @@ class Telling:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self.turns: dict[str, TurnTold] = {}
+        self._asks: dict[str, Item] = {}  # by the id of their request: an answer may come after its turn
 
     def turn(self, turn_id: str) -> TurnTold:
         return self.turns.setdefault(turn_id, TurnTold(turn_id))
 
     def take(self, event: Event) -> Item | None:
         """What this row adds or changes; None where there is nothing to see."""
+        if event["type"] in _ANSWERS:
+            return _ANSWERS[event["type"]](self._asks.get(event["requestId"]), event)
         if not event.get("turnId"):
             return None
         turn = self.turn(event["turnId"])
@@ -139,12 +142,12 @@ class Telling:
     def _ask(self, turn: TurnTold, event: Event) -> Item:
         """Above the tool that it is about, in the words of what would happen."""
         item = self._add(turn, event, "ask", **ask_facts(event, self._folder))
-        turn.asks[event["id"]] = item
+        self._asks[event["id"]] = item
         return item
 
     def _question(self, turn: TurnTold, event: Event) -> Item:
         item = self._add(turn, event, "question", **question_facts(event))
-        turn.asks[event["requestId"]] = item
+        self._asks[event["requestId"]] = item
         return item
 
 
@@ -160,23 +163,32 @@ def ask_facts(request: Event, folder: str) -> dict[str, Any]:
     }
 
 
+def inbox_item(event: Event) -> Item:
+    """A request by itself, with the chat that it comes from."""
+    request = str(event.get("requestId") or event["id"])
+    session = Session.objects.only("title", "vault_root").get(pk=event["sessionId"])
+    is_question = event["type"] == "user_question"
+    facts = question_facts(event) if is_question else ask_facts(event, session.vault_root)
+    card = Item(f"card-{request}", "question" if is_question else "ask", "", facts)
+    more = {"session": session, "card": card, "agent": event.get("agentName")}
+    return Item(f"asked-{request}", "asked", "asked", more)
+
+
 def question_facts(request: Event) -> dict[str, Any]:
     return {"ask": request, "questions": request["questions"]}
 
 
-def _resolved(turn: TurnTold, event: Event) -> Item | None:
-    item = turn.asks.get(event["requestId"])
+def _resolved(item: Item | None, event: Event) -> Item | None:
     if item is not None:
         item.facts |= {"status": event["decision"], "by": event["decidedBy"], "pattern": event["pattern"]}
     return item
 
 
-def _answered(turn: TurnTold, event: Event) -> Item | None:
-    item = turn.asks.get(event["requestId"])
+def _answered(item: Item | None, event: Event) -> Item | None:
     if item is not None:
         answers = [
             {"question": question, "answer": ", ".join(given) if isinstance(given, list) else given}
-            for question, given in (event["answers"] or {}).items()
+            for question, given in event["answers"].items()
         ]
         item.facts |= {"is_over": True, "timed_out": event["timedOut"], "answered": answers}
     return item
@@ -214,10 +226,9 @@ _TELLS: dict[str, Callable[[Telling, TurnTold, Event], Item | None]] = {
     "tool_result": Telling._result,
     "permission_denied": Telling._denied,
     "permission_request": Telling._ask,
-    "permission_resolved": lambda telling, turn, event: _resolved(turn, event),
     "user_question": Telling._question,
-    "question_answered": lambda telling, turn, event: _answered(turn, event),
     "warning": Telling._note,
     "session_unavailable": Telling._note,
     **dict.fromkeys(TERMINAL, Telling._end),
 }
+_ANSWERS = {"permission_resolved": _resolved, "question_answered": _answered}

@@ -41,11 +41,22 @@ export class Log {
 
   take(row) {
     this.last = Math.max(this.last, row.seq ?? 0);
+    if (row.requestId) return this.answer(row);
     if (!row.turnId || this.isOver(row.turnId)) return;
     this.note(row);
     if (WRITES.has(row.type) || row.type === "session" || TERMINAL.has(row.type)) this.live(row.turnId)?.remove();
     if (row.html) this.put(row);
     if (TERMINAL.has(row.type)) this.end(row.turnId);
+  }
+
+  // It may come when the turn is over; and of a card that came with the page, the server has no markup at hand.
+  answer(row) {
+    if (row.html) return this.put(row);
+    const card = this.column.querySelector(`[data-request="${CSS.escape(row.requestId)}"]`);
+    if (!card) return;
+    card.dataset.status = "over";
+    card.classList.add("over");
+    card.querySelector(".row")?.remove();
   }
 
   note(row) {
