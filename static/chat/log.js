@@ -26,6 +26,11 @@ export class Log {
     return [...this.open].slice(1).filter(([, turn]) => !turn.begun && turn.brief !== undefined);
   }
 
+  // Whether a person is needed now.
+  get asks() {
+    return this.isWorking && this.column.querySelector('.ask[data-status="pending"]') !== null;
+  }
+
   // What keeps the first one waiting, if anything does.
   get reason() {
     const [first] = this.open.values();

@@ -73,8 +73,8 @@ function take(row) {
 }
 
 function show() {
-  const word = stream.isAway ? "away" : log.reason ? "waiting" : log.isWorking ? "working" : "idle";
-  state.querySelector(".dot").classList.toggle("live", log.isWorking && !stream.isAway);
+  const word = stream.isAway ? "away" : log.asks ? "needs" : log.reason ? "waiting" : log.isWorking ? "working" : "idle";
+  state.querySelector(".dot").className = `dot ${{ needs: "need", working: "live", waiting: "live" }[word] ?? ""}`;
   if (state.querySelector(".word").textContent !== state.dataset[word]) {
     state.querySelector(".word").textContent = state.dataset[word];
   }

@@ -1,0 +1,101 @@
+"""A person is asked: in the chat, in the inbox, and at the top of every page."""
+
+import pytest
+from playwright.sync_api import expect
+
+from agents_app.demo_model.wire import say
+from tests.browser.house import House, Tab
+from tests.browser.test_every_page import assert_is_for_everybody
+from tests.scripted_model import calls
+
+pytestmark = [pytest.mark.processes, pytest.mark.browser]
+
+QUESTION = {
+    "question": "Which pears?",
+    "header": "Pears",
+    "multiSelect": False,
+    "options": [
+        {"label": "Williams", "description": "early"},
+        {"label": "Conference", "description": "late"},
+    ],
+}
+
+
+def wants_to_steer(house: House, word: str) -> None:
+    """The agent will want to write what steers agents, which asks in every mode."""
+    note = str(house.up.vault / "CLAUDE.md")
+    house.model.script(word, [calls("Write", file_path=note, content=f"{word}\n"), say("So be it.")])
+
+
+def test_it_is_asked_here_and_there_and_answered_once(house: House, tab: Tab, other_tab: Tab) -> None:
+    wants_to_steer(house, "steer please")
+    other_tab.open("/inbox")
+    expect(other_tab.page.get_by_text("Nobody waits for you.")).to_be_visible()
+    tab.open().say("steer please")
+    card = tab.log.locator(".ask")
+    expect(card).to_contain_text("May it write to CLAUDE.md?")
+    expect(card).to_contain_text("+ steer please")
+    expect(card).to_contain_text("answers itself with no in")
+    expect(tab.page).to_have_title("(1) steer please · Parachute")
+    expect(tab.state).to_have_text("needs you")
+    there = other_tab.page.locator(".asked")
+    expect(there).to_contain_text("steer please")
+    expect(other_tab.page).to_have_title("(1) Inbox · Parachute")
+    assert_is_for_everybody(other_tab.page)
+    there.get_by_role("button", name="Deny").click()
+    expect(there).to_have_count(0)
+    expect(card).to_contain_text("Denied by")
+    expect(tab.log).to_contain_text("So be it.")
+    tab.rests()
+    expect(tab.page).to_have_title("steer please · Parachute")
+    tab.page.reload()
+    expect(tab.log.locator(".ask")).to_contain_text("Denied by")
+
+
+def test_a_key_answers_and_nobody_who_writes_answers_by_it(house: House, tab: Tab) -> None:
+    wants_to_steer(house, "by a key")
+    tab.open().say("by a key")
+    card = tab.log.locator(".ask")
+    expect(card).to_contain_text("May it write")
+    tab.message.press_sequentially("no, yes")
+    expect(card.get_by_role("button", name="Deny")).to_be_enabled()
+    tab.page.locator("#talk").focus()
+    tab.page.keyboard.press("n")
+    expect(card).to_contain_text("Denied by")
+    tab.rests()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "dark")])
+def test_a_card_is_for_everybody(house: House, browser: object, width: int, scheme: str) -> None:
+    wants_to_steer(house, f"card {width}")
+    tab = house.tab(browser, width=width, scheme=scheme)  # type: ignore[arg-type]
+    tab.open().say(f"card {width}")
+    expect(tab.log.locator(".ask")).to_contain_text("May it write")
+    assert_is_for_everybody(tab.page)
+    tab.log.get_by_role("button", name="Deny").click()
+    tab.rests()
+    tab.close()
+
+
+def test_a_question_is_answered_and_the_agent_hears_it(house: House, tab: Tab) -> None:
+    house.model.script("ask me", [calls("AskUserQuestion", questions=[QUESTION]), say("Conference it is.")])
+    tab.open().say("ask me")
+    card = tab.log.locator(".ask")
+    expect(card).to_contain_text("Which pears?")
+    card.get_by_label("Conference").check()
+    assert_is_for_everybody(tab.page)
+    card.get_by_role("button", name="Answer").click()
+    expect(tab.log).to_contain_text("Conference it is.")
+    expect(card).to_contain_text("Answered")
+    assert "Conference" in str(house.model.asked("ask me")[-1].body)
+    tab.rests()
+
+
+def test_it_is_stopped_while_it_asks(house: House, tab: Tab) -> None:
+    wants_to_steer(house, "stop asking")
+    tab.open().say("stop asking")
+    expect(tab.log.locator(".ask")).to_contain_text("May it write")
+    tab.message.press("Escape")
+    expect(tab.log).to_contain_text("Stopped.")
+    expect(tab.page).to_have_title("stop asking · Parachute")
+    tab.rests()
