@@ -54,7 +54,7 @@ def _read(
     workspaces = frozenset(Workspace.objects.visible_to(caller).values_list("pk", flat=True))
     now = {request.pk: request for request in reading.pending(caller)}
     lost = shown - set(now)
-    gone = ToolRequest.objects.visible_to(caller).in_bulk(lost) if lost else {}
+    gone = ToolRequest.objects.visible_to(caller).select_related("decided_by").in_bulk(lost) if lost else {}
     return now, workspaces, gone
 
 

@@ -172,6 +172,8 @@ def _widened(session: Session, request: ToolRequest, pattern: str) -> Patterns:
         patterns = with_pattern(patterns_of(session.metadata), kind, pattern)
     except ValueError as refusal:  # with a sentence for a person
         raise Invalid.field("pattern", str(refusal)) from refusal
+    if covers(call_of(request), setting_of(request, session, patterns)) is None:
+        raise Invalid.field("pattern", "This pattern does not cover what was asked. Choose one that does.")
     if max(map(len, (patterns.read, patterns.write, patterns.bash))) > MOST_PATTERNS:
         raise Invalid.field(
             "pattern", f"A session has at most {MOST_PATTERNS}. Take some away, or a wider one."

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from permissions_app.audit.asked import was_asked, was_decided
 from permissions_app.models import RequestStatus, ToolRequest
 from permissions_app.schemas import PendingQuestion, PermissionRequest
 from sessions_app import bus
@@ -25,14 +26,14 @@ def tell_asked(request: ToolRequest) -> None:
     else:
         kind, payload = EventType.PERMISSION_REQUEST, PermissionRequest.told(request)
     record(request.session_id, kind, payload, turn_id=request.turn_id)
-    ring_inboxes(request.session_id)
+    was_asked(request, ring_inboxes(request.session_id))
 
 
 def tell_end(request: ToolRequest, turn_id: UUID | None) -> None:
     kind, payload = as_end(request)
     record(request.session_id, kind, payload, turn_id=turn_id)
     transaction.on_commit(lambda: bus.ring(bus.turn_topic(request.turn_id), {"type": "decided"}), robust=True)
-    ring_inboxes(request.session_id)
+    was_decided(request, ring_inboxes(request.session_id))
 
 
 def as_end(request: ToolRequest) -> tuple[EventType, dict[str, Any]]:
@@ -50,7 +51,7 @@ def as_end(request: ToolRequest) -> tuple[EventType, dict[str, Any]]:
         "decision": request.status if was_decided else RequestStatus.EXPIRED,
         "pattern": request.pattern or None,
         "scope": request.scope or None,
-        "decidedBy": request.decided_as or None,
+        "decidedBy": request.decided_by.get_username() if request.decided_by else request.decided_as or None,
     }
 
 
@@ -59,6 +60,8 @@ def let_turn_go_on(turn_id: UUID) -> None:
         Turn.objects.filter(pk=turn_id, status=TurnStatus.WAITING).update(status=TurnStatus.RUNNING)
 
 
-def ring_inboxes(session_id: UUID) -> None:
-    workspace = Session.objects.values_list("workspace_id", flat=True).get(pk=session_id)
+def ring_inboxes(session_id: UUID) -> int:
+    """Those of its workspace, which it names."""
+    workspace: int = Session.objects.values_list("workspace_id", flat=True).get(pk=session_id)
     transaction.on_commit(lambda: bus.ring(INBOX, {"workspace": workspace}), robust=True)
+    return workspace

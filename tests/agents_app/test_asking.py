@@ -68,7 +68,7 @@ async def test_what_a_person_allows_runs(engine: Engine) -> None:
         "decision": "granted",
         "pattern": None,
         "scope": "once",
-        "decidedBy": engine.caller.name,
+        "decidedBy": "ada",
     }
     assert written[9].payload["content"] == "done"
     assert (await decided(request)).used_at

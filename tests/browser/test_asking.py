@@ -44,7 +44,7 @@ def test_it_is_asked_here_and_there_and_answered_once(house: House, tab: Tab, ot
     assert_is_for_everybody(other_tab.page)
     there.get_by_role("button", name="Deny").click()
     expect(there).to_have_count(0)
-    expect(card).to_contain_text("Denied by")
+    expect(card).to_contain_text("Denied by admin.")
     expect(tab.log).to_contain_text("So be it.")
     tab.rests()
     expect(tab.page).to_have_title("steer please · Parachute")

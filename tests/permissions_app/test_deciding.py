@@ -13,8 +13,10 @@ from django.utils import timezone
 from agents_app.turns.deleting import delete
 from agents_app.turns.opening import Opening, open_turn
 from permissions_app import services
+from permissions_app.audit import Entry
 from permissions_app.models import RequestStatus, ToolRequest
 from permissions_app.rules.suggestions import Scope
+from permissions_app.services.telling import tell_asked
 from sessions_app.access.caller import Caller
 from sessions_app.access.services import caller_of_user
 from sessions_app.errors import AlreadyDecided, Forbidden, Invalid, NotFound
@@ -282,3 +284,39 @@ def test_one_pending_request_a_tool_use(session: Session) -> None:
     asks(session.pk, tool_use_id="t")
     with pytest.raises(IntegrityError), transaction.atomic():
         asks(session.pk, tool_use_id="t")
+
+
+class TestTheAudit:
+    def test_is_told_who_was_asked_for_what_and_what_they_said(
+        self, writes: Ask, as_ada: Caller, audited: list[Entry]
+    ) -> None:
+        request = writes("Plans/a.md")
+        with transaction.atomic():
+            tell_asked(request)
+        services.grant(as_ada, request.pk, scope=Scope.FOLDER)
+        asked, answered = audited
+        assert (asked.kind, asked.outcome, asked.who) == ("request", "asked", "platform")
+        assert (answered.kind, answered.outcome, answered.who) == ("answer", "granted", as_ada.name)
+        assert (answered.tool, answered.pattern, answered.session_id) == (
+            "Write",
+            "Plans/*",
+            request.session_id,
+        )
+
+    def test_is_not_told_of_what_came_too_late(
+        self, writes: Ask, as_ada: Caller, audited: list[Entry]
+    ) -> None:
+        request = writes("Plans/a.md")
+        services.deny(as_ada, request.pk)
+        with pytest.raises(AlreadyDecided):
+            services.grant(as_ada, request.pk)
+        assert [entry.outcome for entry in audited] == ["denied"]
+
+    def test_a_pattern_that_covers_something_else_widens_nothing(
+        self, session: Session, writes: Ask, as_ada: Caller
+    ) -> None:
+        request = writes("Plans/a.md")
+        with pytest.raises(Invalid, match="does not cover"):
+            services.grant(as_ada, request.pk, pattern="Garden/*")
+        request.refresh_from_db()
+        assert request.status == RequestStatus.PENDING
