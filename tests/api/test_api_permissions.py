@@ -1,11 +1,12 @@
 """What agents ask, over HTTP and over the sockets."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from agents_app.runtimes.scripted import Say, ScriptedRuntime, Use
+from agents_app.runtimes.scripted import Hold, Say, ScriptedRuntime, Use
 from permissions_app.models import ToolRequest
 from sessions_app.access.models import Scope
 from sessions_app.models import Session
@@ -166,13 +167,17 @@ async def test_a_preview_says_what_a_pattern_would_have_covered(
     paths = [str(vault / name) for name in ("Plans/May.md", "Garden/May.md")]
     worker.scripts["write"] = [Use("Write", {"file_path": path, "content": "x"}) for path in paths]
     said = await ada_calls.post("/api/chat", {"message": "write"}, {"accept": "application/json"})
+    here = Hold(asyncio.Event(), asyncio.Event())
+    worker.scripts["again"] = [here]
     await ada_calls.say("again", sessionId=said.json["sessionId"])
+    await here.reached.wait()
     asked = await in_thread(asks)(
         said.json["sessionId"], tool_name="Write", permission_type="write", directory=str(vault)
     )
     shown = await ada_calls.get(f"/api/permissions/{asked.pk}/preview?pattern=Plans/*")
     assert (len(shown.json["covered"]), len(shown.json["notCovered"])) == (1, 1)
     assert (await ada_calls.get(f"/api/permissions/{asked.pk}/preview")).refused == (422, "invalid")
+    here.go_on.set()
 
 
 class TestTheInbox:

@@ -150,7 +150,7 @@ async def test_a_program_of_the_agent_goes_the_same_way(
 
 async def test_nothing_of_the_way_out_stays_with_the_agent(stage: Stage, model: ScriptedModel) -> None:
     """Neither its token, nor a process of ours."""
-    look = "env | grep -c PARACHUTE_EGRESS; ls -l /proc/[0-9]*/exe 2>/dev/null | grep -c bin/python"
+    look = "env | grep -c PARACHUTE_EGRESS; ps -eo comm | grep -c python"
     model.script("look", [calls("Bash", command=f"{look}; true"), say("Done.")])
     [answer] = answers(await stage.play("look", web=True))
     assert answer.split() == ["0", "0"]
