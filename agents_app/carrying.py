@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from agents_app.endings import to_its_end
-from agents_app.sandboxes.placeholders import is_ours
 from permissions_app.gate import Carried
 from permissions_app.rules.control_files import steers
 from permissions_app.rules.paths import fold
@@ -48,7 +47,6 @@ WHY = {
     errno.ENOTDIR: NO_WAY,
     errno.ENOENT: NO_FILE,
     errno.EEXIST: NO_WAY,
-    errno.ENOTEMPTY: NOT_PLAIN,
     errno.EISDIR: NOT_PLAIN,
     errno.ENAMETOOLONG: "The name is too long.",
 }
@@ -104,10 +102,6 @@ def _apply(call: ToolCall, folder: Folder, name: str, *, is_control_file: bool) 
     found = folder.look(name)
     if found is None:
         folder.write(name, _changed(call, None))
-    elif is_ours(found):  # it only holds the name, so that nothing is planted under it
-        new = _changed(call, None)
-        folder.remove_folder(name)
-        folder.write(name, new)
     elif not stat.S_ISREG(found.st_mode):
         raise CannotCarryOut(NOT_PLAIN)
     elif not is_control_file:

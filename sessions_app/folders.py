@@ -107,10 +107,6 @@ class Folder:
                 _fill(file.fileno(), before)
                 raise
 
-    def remove_folder(self, name: str) -> None:
-        """One that is empty."""
-        os.rmdir(_single(name), dir_fd=self._handle)
-
     def add(self, name: str, content: bytes) -> str:
         """A new file under this name or, where that is taken, one like it. An empty file holds the name while
         it is written, so that two who add at once never get the same."""

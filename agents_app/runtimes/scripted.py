@@ -199,8 +199,7 @@ class ScriptedRun:
         decision = await self._gate(call, self._request.directory)
         if decision.verdict is Verdict.ASK:
             decision = await self._ask(call, step)
-        if call.id in self._carried:
-            carried = self._carried[call.id]
+        if carried := self._carried.pop(call.id, None):
             yield Answered(call.id, carried.text, carried.is_error)
             self._read_what_was_said()
             return

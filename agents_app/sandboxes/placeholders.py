@@ -22,11 +22,6 @@ OURS = 0o1755  # nobody makes a folder with this mode by chance
 _STEP = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def is_ours(found: os.stat_result) -> bool:
-    """Whether what lies under a name does no more than hold it."""
-    return stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) == OURS
-
-
 def hold(vault: Path, directory: Path, locks: Path) -> Callable[[], None]:
     """Holds the names in the vault's root and in the directory below it, until what it returns is called."""
     locks.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -83,5 +78,5 @@ def _make(name: str, parent: int) -> None:
 def _remove(name: str, parent: int) -> None:
     with suppress(OSError):  # what has something in it is not ours any more
         found = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        if is_ours(found):
+        if stat.S_IMODE(found.st_mode) == OURS and stat.S_ISDIR(found.st_mode):
             os.rmdir(name, dir_fd=parent)

@@ -71,13 +71,6 @@ def test_any_other_is_replaced_as_a_whole_and_keeps_its_mode(vault: Path) -> Non
     assert sorted(os.listdir(vault / "Plans")) == ["CLAUDE.md", "Pears.md"]
 
 
-def test_what_only_holds_a_name_makes_room(vault: Path, tmp_path: Path) -> None:
-    let_go = placeholders.hold(vault, vault, tmp_path / "locks")
-    assert not carry(vault, "Write", ".mcp.json", content="{}").is_error
-    let_go()
-    assert (vault / ".mcp.json").read_text() == "{}"
-
-
 class TestEdits:
     def test_the_one_place_is_changed(self, vault: Path) -> None:
         carry(vault, "Edit", **edit("Pick in May", "Pick in June"))
@@ -162,11 +155,11 @@ class TestNothingElseIsTouched:
     def test_where_a_file_is_in_the_way(self, vault: Path) -> None:
         self.refused(vault, "Plans/Pears.md/CLAUDE.md")
 
-    def test_where_the_held_name_holds_something(self, vault: Path) -> None:
-        (vault / ".mcp.json").mkdir()
-        (vault / ".mcp.json/x").touch()
-        (vault / ".mcp.json").chmod(placeholders.OURS)
+    def test_where_the_name_is_held_for_walls(self, vault: Path) -> None:
+        """A file in its place would lie open behind each of them."""
+        let_go = placeholders.hold(vault, vault, vault.parent / "locks")
         self.refused(vault, ".mcp.json")
+        let_go()
 
     def test_where_the_file_has_a_second_name(self, vault: Path) -> None:
         os.link(vault / "Plans/Pears.md", vault / "AGENTS.md")

@@ -151,7 +151,7 @@ class ClaudeRun:
         match event:
             case Used():
                 self._calls[event.id] = ToolCall(event.id, event.name, event.input)
-            case Answered() if carried := self._carried.get(event.tool_use_id):
+            case Answered() if carried := self._carried.pop(event.tool_use_id, None):
                 return replace(event, content=carried.text, is_error=carried.is_error)
             case Ready():
                 return replace(event, was_warm=self._was_warm)
