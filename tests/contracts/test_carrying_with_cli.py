@@ -23,9 +23,8 @@ from tests.scripted_model import ScriptedModel, calls
 OLD, NEW = "Prune in May.\n", "Prune in June.\n"
 CONTROL_FILES = ("CLAUDE.md", ".mcp.json", ".git/config", ".claude/settings.json", "Plans/AGENTS.md")
 HELD = {".mcp.json"}  # a folder holds its name, and the CLI writes no file in the place of one
-WRITES = [
-    (name, is_new) for name in CONTROL_FILES for is_new in (True, False) if not (is_new and name in HELD)
-]
+CASES = ((name, is_new) for name in CONTROL_FILES for is_new in (False, True))
+WRITES = [(name, is_new) for name, is_new in CASES if not (is_new and name in HELD)]
 
 
 class Person:
