@@ -48,6 +48,7 @@ WHY = {
     errno.ENOENT: NO_FILE,
     errno.EEXIST: NO_WAY,
     errno.EISDIR: NOT_PLAIN,
+    errno.EFBIG: TOO_LARGE,
     errno.ENAMETOOLONG: "The name is too long.",
 }
 

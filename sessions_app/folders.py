@@ -100,7 +100,9 @@ class Folder:
         another over it would take away what a wall has mounted on it. Where that fails the old content is put
         back."""
         with self._opened(name, _CHANGE, "r+b") as file:
-            before = file.read(LARGEST_FILE)
+            before = file.read(LARGEST_FILE + 1)
+            if len(before) > LARGEST_FILE:
+                raise OSError(errno.EFBIG, f"{name} is too large to be put back")
             try:
                 _fill(file.fileno(), content)
             except BaseException:

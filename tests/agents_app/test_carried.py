@@ -136,7 +136,7 @@ def acts_by_patterns(session_id: Any) -> None:
 async def next_asked(first: ToolRequest) -> ToolRequest:
     async with asyncio.timeout(20):
         while True:
-            found = await ToolRequest.objects.pending().exclude(pk=first.pk).afirst()
+            found: ToolRequest | None = await ToolRequest.objects.pending().exclude(pk=first.pk).afirst()
             if found is not None:
                 return found
             await asyncio.sleep(0.01)

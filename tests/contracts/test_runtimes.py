@@ -26,9 +26,9 @@ from agents_app.runtimes.events import (
 )
 from agents_app.runtimes.scripted import Begin, Fail, Hold, Say, ScriptedRuntime, Use
 from permissions_app.gate import Answer
-from permissions_app.rules.decision import Verdict, allow
+from permissions_app.rules.decision import Decision, Verdict, allow
 from permissions_app.rules.ladder import ToolCall
-from permissions_app.rules.setting import Trust
+from permissions_app.rules.setting import Setting, Trust
 from sessions_app import transcripts
 from tests.contracts.stage import KEY, PATIENCE, Stage, door_to, sandbox_that_runs
 from tests.scripted_model import ScriptedModel, calls
@@ -253,7 +253,7 @@ def walled(
 
 
 async def test_what_a_person_allows_and_the_wall_does_not_is_written_for_the_agent(walled: Play) -> None:
-    async def allows(*_: Any) -> Answer:
+    async def allows(call: ToolCall, decision: Decision, setting: Setting) -> Answer:
         return Answer(allow("person", "Yes."))
 
     stage, path = walled.stage, walled.stage.vault / "AGENTS.md"
