@@ -14,6 +14,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -23,6 +24,9 @@ from permissions_app import services
 from permissions_app.gate import TURN_LOST, Answer
 from permissions_app.models import RequestKind, RequestStatus, ToolRequest
 from permissions_app.rules.decision import Decision, Verdict, allow, deny
+from permissions_app.rules.exact import exactly_this
+from permissions_app.rules.places import written_by
+from permissions_app.rules.request import read
 from permissions_app.rules.setting import Setting, Trust
 from permissions_app.rules.suggestions import exactly, permission_type, subject, suggested
 from permissions_app.rules.tools import ToolCall, named_paths
@@ -126,10 +130,11 @@ class Asking:
     async def _use(self, request: ToolRequest, call: ToolCall, setting: Setting) -> Answer:
         match request.status:
             case RequestStatus.GRANTED:
-                if await asyncio.to_thread(exactly, call, setting) != request.digest:
+                digest, place = await asyncio.to_thread(_now, call, setting)
+                if digest != request.digest:
                     return Answer(CHANGED)
                 is_ours = await in_thread(services.use)(self._hold, request.pk)
-                return Answer(GRANTED if is_ours else CHANGED)
+                return Answer(GRANTED, place=place) if is_ours else Answer(CHANGED)
             case RequestStatus.ANSWERED:
                 is_ours = await in_thread(services.use)(self._hold, request.pk)
                 return Answer(GRANTED, with_answers(call, request.answers)) if is_ours else Answer(CHANGED)
@@ -141,6 +146,13 @@ class Asking:
                 said = f" They said: {request.reason}" if request.reason else ""
                 return Answer(deny("person", f"A person did not allow this.{said}"))
         return Answer(deny("stopped", "The turn was stopped while a person was asked."))
+
+
+def _now(call: ToolCall, setting: Setting) -> tuple[str, Path | None]:
+    """What makes it this call, and where it writes, of one look: what a link is changed to between two is not
+    what was allowed."""
+    request = read(call, setting)
+    return exactly_this(request), written_by(request)
 
 
 def not_now(request: ToolRequest) -> Decision:

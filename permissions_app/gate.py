@@ -8,8 +8,9 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Protocol
 
-from permissions_app.rules.decision import Decision, Verdict
+from permissions_app.rules.decision import Decision, Verdict, allow, deny
 from permissions_app.rules.ladder import ToolCall, decide
+from permissions_app.rules.places import at_place, place_written
 from permissions_app.rules.setting import Setting
 
 log = logging.getLogger(__name__)
@@ -17,6 +18,10 @@ log = logging.getLogger(__name__)
 ANSWERS_WITHIN = 20.0  # seconds; the CLI itself blocks a call whose hook takes a minute
 
 TURN_LOST = Decision(Verdict.DENY, "turn_lost", "This turn has been taken over by another worker.")
+
+CARRIED_OUT = "carried_out"
+NOT_CARRIED_OUT = "not_carried_out"
+LEADS_ELSEWHERE = deny("changed", "Where this path leads changed meanwhile. Make the call again.")
 
 Heard = Callable[[ToolCall, Decision], Awaitable[None]]
 Audit = Callable[[ToolCall, Decision, float], None]  # with how many ms it took; returns at once, never raises
@@ -26,18 +31,39 @@ def _unheard(call: ToolCall, decision: Decision, latency_ms: float) -> None: ...
 
 
 @dataclass(frozen=True)
+class Carried:
+    """What came of a call that the server made in the place of the agent: what the tool answers with."""
+
+    text: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True)
 class Answer:
     """What a call that was asked about comes to: never `ask` again. `input` takes the place of what the agent
-    gave, where a person's answers belong into it."""
+    gave, where a person's answers belong into it. `place`: where the write that was allowed leads, as it was
+    when it was found to be exactly that one. What was `carried` out must not be made again."""
 
     decision: Decision
     input: Mapping[str, Any] | None = None
+    place: Path | None = None
+    carried: Carried | None = None
 
 
 class Asks(Protocol):
     """Asks a person about a call, and waits. May take as long as people do; what it raises is a refusal."""
 
     async def __call__(self, call: ToolCall, decision: Decision, setting: Setting) -> Answer: ...
+
+
+class Carries(Protocol):
+    """Makes the writes that are allowed and that the agent's wall keeps it from."""
+
+    def wants(self, call: ToolCall, place: Path, *, is_approved: bool) -> bool:
+        """`is_approved`: by a person, and not by the rules alone."""
+
+    async def __call__(self, call: ToolCall, place: Path) -> Carried:
+        """Exactly this, exactly there."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +81,9 @@ class Gate:
     is told each decision.
 
     A call of which the rules say `ask` is answered so at once, because whoever waits for the gate does not
-    wait for people. It is made only if `ask`, called for it afterwards, allows it.
+    wait for people. It is made only if `ask`, called for it afterwards, allows it. A write that the rules
+    allow and the wall does not goes this way too: nobody is asked, and `carries`, which a runtime with a wall
+    sets, makes it.
     """
 
     def __init__(
@@ -75,12 +103,16 @@ class Gate:
         self._allowed: dict[str, ToolCall] = {}
         self._asked: dict[str, _Asked] = {}
         self._refused: set[str] = set()
+        self._carried: set[str] = set()
+        self.carries: Carries | None = None
 
     async def __call__(self, call: ToolCall, directory: Path) -> Decision:
         """Decides one call of an agent that stands in `directory` at this moment."""
         began = monotonic()
         decision = await self._answer(call, directory)
         self._audit(call, decision, (monotonic() - began) * 1000)
+        if decision.verdict is Verdict.ALLOW and self.asks_about(call):
+            return replace(decision, verdict=Verdict.ASK)
         return decision
 
     async def _answer(self, call: ToolCall, directory: Path) -> Decision:
@@ -88,13 +120,21 @@ class Gate:
             async with asyncio.timeout(ANSWERS_WITHIN):
                 decision = await self._decide(call, directory)
                 if decision.verdict is Verdict.ALLOW:
-                    self._allowed[call.id] = call
+                    await self._let_through(call, decision, directory)
                 elif decision.verdict is Verdict.DENY:
                     await self._refuse(call, decision)
         except Exception as error:
             log.exception("The gate failed and refused %s", call.name)
             return _failed(error)
         return decision
+
+    async def _let_through(self, call: ToolCall, decision: Decision, directory: Path) -> None:
+        setting = replace(self.setting, working_directory=directory)
+        place = await asyncio.to_thread(place_written, call, setting) if self.carries else None
+        if self.carries and place and self.carries.wants(call, place, is_approved=False):
+            self._asked[call.id] = _Asked(call, decision, setting)
+        else:
+            self._allowed[call.id] = call
 
     def allowed_this(self, call: ToolCall) -> bool:
         """Whether this very call, with this input, was allowed a moment ago."""
@@ -114,6 +154,8 @@ class Gate:
             assert asked.call == call
             answer = await self._answer_to(asked)
             self._audit(call, answer.decision, (monotonic() - began) * 1000)
+            if answer.carried:
+                return answer
             if answer.decision.verdict is Verdict.ALLOW:
                 self._allowed[call.id] = call
             else:
@@ -128,7 +170,7 @@ class Gate:
     async def refused_elsewhere(self, call: ToolCall, rule: str, reason: str) -> Decision:
         """A refusal that the gate did not make itself, such as the CLI's own: told all the same, once."""
         decision = Decision(Verdict.DENY, rule, reason)
-        if call.id not in self._refused:
+        if call.id not in self._refused | self._carried:
             self._audit(call, decision, 0.0)
             await self._refuse(call, decision)
         return decision
@@ -154,15 +196,36 @@ class Gate:
     async def _answer_to(self, asked: _Asked) -> Answer:
         """The rules are asked again before a person is, who may have answered for this call with another, and
         after: people take their time, and what is denied by then stays denied, whatever they saw."""
-        assert self._asks is not None
         now = await self._again(asked)
         if now.verdict is not Verdict.ASK:
-            return Answer(now)
+            return await self._carry(asked, Answer(now))
+        if self._asks is None:
+            return Answer(deny(now.rule, f"{now.reason} Nobody can be asked here."))
         answer = await self._asks(asked.call, now, asked.setting)
         if answer.decision.verdict is not Verdict.ALLOW:
             return answer
         then = await self._again(asked)
-        return Answer(then) if then.verdict is Verdict.DENY else answer
+        if then.verdict is Verdict.DENY:
+            return Answer(then)
+        return await self._carry(asked, answer, by_person=True)
+
+    async def _carry(self, asked: _Asked, answer: Answer, *, by_person: bool = False) -> Answer:
+        """The same answer, or what came of it where the server makes the write. The rules say once more what
+        they say of the very place, because a link on the way to it may have been swapped since."""
+        if self.carries is None or answer.decision.verdict is not Verdict.ALLOW:
+            return answer
+        place = answer.place or await asyncio.to_thread(place_written, asked.call, asked.setting)
+        if place is None or not self.carries.wants(asked.call, place, is_approved=by_person):
+            return answer
+        there = await self._again(replace(asked, call=at_place(asked.call, place)))
+        if there.verdict is Verdict.DENY:
+            return Answer(there)
+        if there.verdict is Verdict.ASK and not by_person:
+            return Answer(LEADS_ELSEWHERE)
+        self._carried.add(asked.call.id)
+        carried = await self.carries(asked.call, place)
+        rule = NOT_CARRIED_OUT if carried.is_error else CARRIED_OUT
+        return Answer(allow(rule, carried.text), carried=carried)
 
     async def _again(self, asked: _Asked) -> Decision:
         if not await self._is_current():

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 from uuid import uuid4
 
 # No folder of a person's, so none of these is a vault.
@@ -20,6 +20,7 @@ LARGEST_FILE = 64 << 20  # bytes; an agent can make a file of any size without w
 MOST_ALIKE = 100
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a fifo would wait for a writer
+_CHANGE = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC  # follows no link
 _STEP = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -72,23 +73,41 @@ class Folder:
 
     def open(self, name: str) -> BinaryIO:
         """A regular file, to be read piece by piece and closed by whoever has asked for it."""
-        handle = os.open(_single(name), _READ, dir_fd=self._handle)
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            os.close(handle)
-            raise FileNotFoundError(f"{name} is not a regular file")
-        return os.fdopen(handle, "rb")
+        return self._opened(name, _READ, "rb")
 
-    def write(self, name: str, content: bytes) -> None:
+    def look(self, name: str) -> os.stat_result | None:
+        """What lies there, a link not followed; None where nothing does."""
+        with suppress(FileNotFoundError):
+            return os.stat(_single(name), dir_fd=self._handle, follow_symlinks=False)
+        return None
+
+    def write(self, name: str, content: bytes, *, mode: int = 0o644) -> None:
         """Replaces a file as a whole: a reader sees the old content or the new one, nothing between."""
         fresh = f".{_single(name)}.{uuid4().hex[:8]}"
         handle = os.open(fresh, _NEW, 0o644, dir_fd=self._handle)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
+                if mode != 0o644:
+                    os.fchmod(file.fileno(), mode)
             os.rename(fresh, name, src_dir_fd=self._handle, dst_dir_fd=self._handle)
         except BaseException:
             os.unlink(fresh, dir_fd=self._handle)
             raise
+
+    def overwrite(self, name: str, content: bytes) -> None:
+        """Puts new content into the regular file that lies there, which stays the same file: to rename
+        another over it would take away what a wall has mounted on it. Where that fails the old content is put
+        back."""
+        with self._opened(name, _CHANGE, "r+b") as file:
+            before = file.read(LARGEST_FILE + 1)
+            if len(before) > LARGEST_FILE:
+                raise OSError(errno.EFBIG, f"{name} is too large to be put back")
+            try:
+                _fill(file.fileno(), content)
+            except BaseException:
+                _fill(file.fileno(), before)
+                raise
 
     def add(self, name: str, content: bytes) -> str:
         """A new file under this name or, where that is taken, one like it. An empty file holds the name while
@@ -108,12 +127,26 @@ class Folder:
         with suppress(FileNotFoundError):
             os.unlink(single, dir_fd=self._handle)
 
+    def _opened(self, name: str, flags: int, mode: Literal["rb", "r+b"]) -> BinaryIO:
+        handle = os.open(_single(name), flags, dir_fd=self._handle)
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise FileNotFoundError(f"{name} is not a regular file")
+        return os.fdopen(handle, mode)
+
     def _held(self, name: str) -> str:
         for free in _alike(_single(name)):
             with suppress(FileExistsError):
                 os.close(os.open(free, _NEW, 0o644, dir_fd=self._handle))
                 return free
         raise FileExistsError(errno.EEXIST, f"{name} is taken, and so are the names like it")
+
+
+def _fill(handle: int, content: bytes) -> None:
+    written = 0
+    while written < len(content):
+        written += os.pwrite(handle, content[written:], written)
+    os.ftruncate(handle, len(content))
 
 
 def _single(name: str) -> str:

@@ -9,17 +9,22 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
 from django.utils import timezone
 
+from agents_app.carrying import Carrier
 from agents_app.endings import end
 from agents_app.runtimes.base import RunFailed, RunRequest, Waits
 from agents_app.runtimes.events import Answered, BlockKind, Delta, Ended, Ready, RuntimeEvent, Said, Used
-from permissions_app.gate import Gate
+from permissions_app.gate import Carried, Gate
+from permissions_app.rules import patterns
+from permissions_app.rules.control_files import steers
 from permissions_app.rules.decision import Decision, Verdict
 from permissions_app.rules.ladder import ToolCall
+from permissions_app.rules.paths import fold
 from sessions_app.transcripts import encoded
 
 PIECE = 8
@@ -117,6 +122,15 @@ class ScriptedRun:
         self._said = [(request.message_id, request.text)]
         self._interrupted = asyncio.Event()
         self._response = ""
+        self._carried: dict[str, Carried] = {}
+        gate.carries = Carrier(request.vault, self._leaves_open) if request.sandbox.is_wall else None
+
+    def _leaves_open(self, place: Path) -> bool:
+        """As a wall that was built for this request would."""
+        name = place.relative_to(self._request.vault.resolve())
+        allowed = self._request.writable
+        is_open = allowed is None or any(patterns.matches(each, str(name)) for each in allowed)
+        return is_open and not steers([fold(part) for part in name.parts])
 
     @property
     def owes_an_answer(self) -> bool:
@@ -185,6 +199,10 @@ class ScriptedRun:
         decision = await self._gate(call, self._request.directory)
         if decision.verdict is Verdict.ASK:
             decision = await self._ask(call, step)
+        if carried := self._carried.pop(call.id, None):
+            yield Answered(call.id, carried.text, carried.is_error)
+            self._read_what_was_said()
+            return
         allowed = decision.verdict is Verdict.ALLOW
         if step.at is not None and allowed:
             await self._halt(step.at)
@@ -203,6 +221,9 @@ class ScriptedRun:
         finally:
             stopped.cancel()
             await end(asking)
+        if answer.carried:
+            self._carried[call.id] = answer.carried
+            return answer.decision
         step.given.append(answer.input if answer.input is not None else call.input)
         return answer.decision
 

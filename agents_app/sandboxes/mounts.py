@@ -90,6 +90,12 @@ def named_paths(launch: Launch) -> list[tuple[Path, int]]:
     return sorted(shown | hidden, key=lambda each: (len(each[0].parts), each))
 
 
+def leaves_open(named: list[tuple[Path, int]], place: Path) -> bool:
+    """Whether what is written at a place, links resolved, may be written behind the wall that shows these."""
+    deepest = next((how for path, how in reversed(named) if place.is_relative_to(path)), MASK)
+    return deepest == READ_WRITE
+
+
 def _placed(path: Path) -> Path:
     try:
         real = path.resolve(strict=True)

@@ -27,7 +27,11 @@ _RECIPES = {
 
 def exactly(call: ToolCall, setting: Setting) -> str:
     """Raises NotUnderstood where the call cannot be read."""
-    request = read(call, setting)
+    return exactly_this(read(call, setting))
+
+
+def exactly_this(request: Request) -> str:
+    call = request.call
     reading = request.reading
     said = {
         "tool": call.name,

@@ -364,7 +364,7 @@ class TestItFailsClosed:
         engine.runtime.scripts["ask"] = [use()]
         opened = await engine.say("ask")
         async with asked(engine, opened) as request:
-            monkeypatch.setattr(asking, "exactly", lambda *_: "another")
+            monkeypatch.setattr(asking, "exactly_this", lambda *_: "another")
             await in_thread(services.grant)(engine.caller, request.pk)
         assert [each["isError"] for each in last_words(await events(opened))["toolCalls"]] == [True]
 

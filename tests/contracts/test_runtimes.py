@@ -25,8 +25,10 @@ from agents_app.runtimes.events import (
     Used,
 )
 from agents_app.runtimes.scripted import Begin, Fail, Hold, Say, ScriptedRuntime, Use
+from permissions_app.gate import Answer
+from permissions_app.rules.decision import Decision, Verdict, allow
 from permissions_app.rules.ladder import ToolCall
-from permissions_app.rules.setting import Trust
+from permissions_app.rules.setting import Setting, Trust
 from sessions_app import transcripts
 from tests.contracts.stage import KEY, PATIENCE, Stage, door_to, sandbox_that_runs
 from tests.scripted_model import ScriptedModel, calls
@@ -237,6 +239,39 @@ async def test_the_reason_of_a_denial_is_the_tools_answer(play: Play) -> None:
     play.uses("secret", "Read", "I may not.", file_path="/etc/hostname")
     (answer,) = of(Answered, await play.stage.play("the secret"))
     assert "outside the vault" in answer.content
+
+
+@pytest.fixture(params=["scripted", "claude"])
+def walled(
+    request: pytest.FixtureRequest, claude: ClaudeRuntime, model: ScriptedModel, vault: Path, home: Path
+) -> Play:
+    wall = sandbox_that_runs("bubblewrap")
+    if request.param == "scripted":
+        runtime = ScriptedRuntime()
+        return ScriptedPlay(Stage(runtime, wall, vault, home), runtime)
+    return ClaudePlay(Stage(claude, wall, vault, home), model)
+
+
+async def test_what_a_person_allows_and_the_wall_does_not_is_written_for_the_agent(walled: Play) -> None:
+    async def allows(call: ToolCall, decision: Decision, setting: Setting) -> Answer:
+        return Answer(allow("person", "Yes."))
+
+    stage, path = walled.stage, walled.stage.vault / "AGENTS.md"
+    stage.gate._asks = allows
+    walled.uses("steer", "Write", "It is written.", file_path=str(path), content=NOTE)
+    (answer,) = of(Answered, await stage.play("steer"))
+    assert path.read_text() == NOTE
+    assert (answer.is_error, "Parachute wrote AGENTS.md for you" in answer.content) == (False, True)
+    assert stage.gate.denied == []
+
+
+async def test_what_the_rules_allow_and_the_wall_does_not_is_too(walled: Play) -> None:
+    stage, path = walled.stage, walled.stage.vault / "Pears.md"
+    walled.uses("write", "Write", "It is written.", file_path=str(path), content=NOTE)
+    (answer,) = of(Answered, await stage.play("write", writable=()))
+    assert path.read_text() == NOTE
+    assert (answer.is_error, "Parachute wrote Pears.md for you" in answer.content) == (False, True)
+    assert [decision.verdict for _, decision in stage.gate.asked] == [Verdict.ASK]
 
 
 async def test_interrupted_in_mid_text_it_ends_soon_and_says_so(play: Play) -> None:

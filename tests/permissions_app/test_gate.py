@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from permissions_app import gate as gates
-from permissions_app.gate import Answer, Gate
+from permissions_app.gate import Answer, Carried, Gate
 from permissions_app.rules.decision import Decision, Verdict, allow, deny
 from permissions_app.rules.ladder import ToolCall
 from permissions_app.rules.setting import Setting, Trust
 
 READ = ToolCall("t1", "Read", {"file_path": "Welcome.md"})
 SECRET = ToolCall("t2", "Read", {"file_path": ".env"})
+STEERING = ToolCall("t5", "Write", {"file_path": "CLAUDE.md", "content": "x"})
+PLAIN = ToolCall("t6", "Write", {"file_path": "Garden/Pears.md", "content": "x"})
 QUESTION = ToolCall("t3", "AskUserQuestion", {"questions": []})
 
 
@@ -56,13 +58,14 @@ class Person:
         self.says: Decision | Exception = allow("person", "Yes.")
         self.meanwhile: Callable[[], object] = lambda: None
         self.asked: list[ToolCall] = []
+        self.place: Path | None = None
 
     async def __call__(self, call: ToolCall, decision: Decision, setting: Setting) -> Answer:
         self.asked.append(call)
         self.meanwhile()
         if isinstance(self.says, Exception):
             raise self.says
-        return Answer(self.says)
+        return Answer(self.says, place=self.place)
 
 
 @pytest.fixture
@@ -180,6 +183,139 @@ class TestAsking:
         self, gate: Gate, caplog: pytest.LogCaptureFixture
     ) -> None:
         assert (await gate.ask(QUESTION)).decision.verdict is Verdict.DENY
+
+
+class Server:
+    """Makes writes in the place of the agent, below a wall that leaves nothing open."""
+
+    def __init__(self) -> None:
+        self.made: list[tuple[ToolCall, Path]] = []
+        self.comes_to: Carried | Exception = Carried("Done: it is written.")
+
+    def wants(self, call: ToolCall, place: Path, *, is_approved: bool) -> bool:
+        return True
+
+    async def __call__(self, call: ToolCall, place: Path) -> Carried:
+        self.made.append((call, place))
+        if isinstance(self.comes_to, Exception):
+            raise self.comes_to
+        return self.comes_to
+
+
+class TestCarrying:
+    """What is allowed and what the wall keeps the agent from, the server makes."""
+
+    @pytest.fixture
+    def person(self) -> Person:
+        return Person()
+
+    @pytest.fixture
+    def server(self) -> Server:
+        return Server()
+
+    @pytest.fixture
+    def rules(self) -> list[str]:
+        return []
+
+    @pytest.fixture
+    def gate(self, setting: Setting, turn: Turn, person: Person, server: Server, rules: list[str]) -> Gate:
+        gate = Gate(
+            setting,
+            is_current=turn.is_current,
+            on_denied=turn.on_denied,
+            asks=person,
+            audit=lambda call, decision, ms: rules.append(f"{decision.verdict} {decision.rule}"),
+        )
+        gate.carries = server
+        return gate
+
+    async def test_what_a_person_allows(
+        self, gate: Gate, setting: Setting, turn: Turn, server: Server, rules: list[str]
+    ) -> None:
+        await gate(STEERING, setting.vault)
+        answer = await gate.ask(STEERING)
+        assert answer.carried == server.comes_to
+        assert server.made == [(STEERING, setting.vault / "CLAUDE.md")]
+        assert rules == ["ask control_file", "allow carried_out"]
+        assert not gate.allowed_this(STEERING)
+        assert not gate.asks_about(STEERING)
+        await gate.refused_elsewhere(STEERING, "deny_list", "The CLI was told no, and tells it.")
+        assert turn.refusals == []
+
+    async def test_what_the_rules_allow_asks_nobody(
+        self, gate: Gate, setting: Setting, person: Person, server: Server, rules: list[str]
+    ) -> None:
+        assert (await gate(PLAIN, setting.vault)).verdict is Verdict.ASK
+        assert (await gate.ask(PLAIN)).carried == server.comes_to
+        assert person.asked == []
+        assert rules == ["allow writing", "allow carried_out"]
+
+    async def test_what_is_no_write_goes_on_as_ever(
+        self, gate: Gate, setting: Setting, server: Server
+    ) -> None:
+        assert (await gate(READ, setting.vault)).verdict is Verdict.ALLOW
+        await gate(QUESTION, setting.vault)
+        assert (await gate.ask(QUESTION)).carried is None
+        assert server.made == []
+
+    async def test_what_they_do_not_allow_is_not_made(
+        self, gate: Gate, setting: Setting, person: Person, server: Server
+    ) -> None:
+        person.says = deny("person", "No.")
+        await gate(STEERING, setting.vault)
+        assert (await gate.ask(STEERING)).carried is None
+        assert server.made == []
+
+    async def test_what_could_not_be_made_is_no_denial(
+        self, gate: Gate, setting: Setting, turn: Turn, server: Server, rules: list[str]
+    ) -> None:
+        server.comes_to = Carried("The disk is full.", is_error=True)
+        await gate(STEERING, setting.vault)
+        answer = await gate.ask(STEERING)
+        assert answer.carried == server.comes_to
+        assert rules[-1] == "allow not_carried_out"
+        assert turn.refusals == []
+
+    async def test_nor_is_it_let_through_where_making_it_fails(
+        self, gate: Gate, setting: Setting, server: Server, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        server.comes_to = ConnectionError()
+        await gate(STEERING, setting.vault)
+        assert (await gate.ask(STEERING)).decision.rule == "gate_failed"
+        assert not gate.allowed_this(STEERING)
+
+    async def test_a_link_that_leads_to_a_secret_by_then_is_denied(
+        self, gate: Gate, setting: Setting, person: Person, server: Server
+    ) -> None:
+        person.meanwhile = lambda: (setting.vault / "CLAUDE.md").symlink_to(setting.vault / ".env")
+        await gate(STEERING, setting.vault)
+        assert (await gate.ask(STEERING)).decision.rule == "deny_list"
+        assert server.made == []
+
+    async def test_the_place_that_was_allowed_is_judged_whatever_the_path_leads_to_by_then(
+        self, gate: Gate, setting: Setting, person: Person, server: Server
+    ) -> None:
+        """It was found to be the call that a person allowed while a link led to a secret for a moment."""
+        person.place = setting.vault / ".env"
+        await gate(STEERING, setting.vault)
+        assert (await gate.ask(STEERING)).decision.rule == "deny_list"
+        assert server.made == []
+
+    async def test_what_the_rules_allowed_at_another_place_is_not_made(
+        self, gate: Gate, setting: Setting, server: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await gate(PLAIN, setting.vault)
+        monkeypatch.setattr(gates, "place_written", lambda *_: setting.vault / "CLAUDE.md")
+        assert (await gate.ask(PLAIN)).decision.rule == "changed"
+        assert server.made == []
+
+    async def test_nor_where_the_turn_is_lost_by_then(
+        self, gate: Gate, setting: Setting, turn: Turn, person: Person, server: Server
+    ) -> None:
+        await gate(STEERING, setting.vault)
+        person.meanwhile = lambda: setattr(turn, "is_held", False)
+        assert (await gate.ask(STEERING)).decision.rule == "turn_lost"
+        assert server.made == []
 
 
 class TestItFailsClosed:

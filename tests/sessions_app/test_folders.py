@@ -214,3 +214,36 @@ def test_what_is_gone_is_removed_without_a_word(inside: Path) -> None:
         with pytest.raises(OSError):
             folder.remove("below")
         assert folder.names() == ["below"]
+
+
+class TestOverwriting:
+    def test_it_stays_the_same_file(self, inside: Path) -> None:
+        before = (inside / "note.md").stat().st_ino
+        with Folder.at(inside) as folder:
+            folder.overwrite("note.md", b"x")
+        assert ((inside / "note.md").read_text(), (inside / "note.md").stat().st_ino) == ("x", before)
+
+    def test_what_is_no_file_is_left_alone(self, inside: Path) -> None:
+        os.mkfifo(inside / "fifo")
+        (inside / "link").symlink_to(inside.parent / "outside" / "secret")
+        with Folder.at(inside) as folder:
+            for name in ("fifo", "link", "below", "missing"):
+                with pytest.raises(OSError):
+                    folder.overwrite(name, b"x")
+        assert (inside.parent / "outside" / "secret").read_text() == "secret"
+
+    def test_where_it_fails_the_old_content_is_there(
+        self, inside: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        pwrite = os.pwrite
+
+        def half(handle: int, content: bytes, at: int) -> int:
+            if at:
+                monkeypatch.setattr(os, "pwrite", pwrite)
+                raise OSError("no")
+            return pwrite(handle, content[:2], at)
+
+        monkeypatch.setattr(os, "pwrite", half)
+        with Folder.at(inside) as folder, pytest.raises(OSError, match="no"):
+            folder.overwrite("note.md", b"something longer")
+        assert (inside / "note.md").read_text() == "ours"

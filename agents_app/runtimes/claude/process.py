@@ -23,6 +23,7 @@ from claude_agent_sdk import (
 )
 
 from agents_app import launcher
+from agents_app.carrying import Carrier
 from agents_app.door import Door, Trouble
 from agents_app.egress import Egress
 from agents_app.launcher.outward import outward
@@ -31,6 +32,7 @@ from agents_app.runtimes.claude import memory
 from agents_app.runtimes.claude.failures import failure_to_confine, failure_to_start
 from agents_app.runtimes.claude.options import Doors, launch_for, options_for
 from agents_app.sandboxes.base import CannotConfine, Launch
+from agents_app.sandboxes.mounts import leaves_open, named_paths
 from permissions_app.audit import PLATFORM
 from permissions_app.audit.decisions import TurnAudit
 from permissions_app.gate import Answer
@@ -105,6 +107,7 @@ class ClaudeProcess:
         self.told_cost = 0.0  # the CLI counts on from turn to turn
         self._own: set[tuple[int, str]] = set()  # the processes that it is, as opposed to what turns started
         self._is_started = False
+        self._shown: list[tuple[Path, int]] | None = None  # by its wall, if it has one, since its start
         self._ends = ExitStack()  # what its wall has left on the host
 
     async def start(self, request: RunRequest) -> None:
@@ -122,6 +125,14 @@ class ClaudeProcess:
         self._serves, self._pass.turn = turn, turn_id
         if self._out:
             self._out.enter(UUID(turn_id))
+
+    @property
+    def carrier(self) -> Carrier | None:
+        """Who makes the writes that its wall keeps it from."""
+        shown = self._shown
+        if shown is None:
+            return None
+        return Carrier(self.fingerprint.vault, lambda place: leaves_open(shown, place))
 
     async def rest(self) -> int:
         """Between turns it may neither ask the model nor use a tool, and what the last turn left is ended.
@@ -178,6 +189,7 @@ class ClaudeProcess:
         try:
             doors = Doors(self._pass.token, self._door.socket, self._way_out if self._out else None)
             launch = launch_for(request, papers=papers, mark=self._mark, doors=doors, ends=self._ends)
+            self._shown = named_paths(launch) if request.sandbox.is_wall else None
         except CannotConfine as error:
             raise failure_to_confine(error) from error
         deny = list(self.fingerprint.deny)
@@ -220,6 +232,8 @@ class ClaudeProcess:
         call = ToolCall(context.tool_use_id or "", name, given)
         turn = self._serves
         answer = await turn.decide_again(call) if turn else Answer(self._between_turns(call))
+        if answer.carried:
+            return PermissionResultDeny(message=answer.carried.text)
         if answer.decision.verdict is Verdict.ALLOW:
             return PermissionResultAllow(updated_input=dict(answer.input) if answer.input else None)
         return PermissionResultDeny(message=answer.decision.reason)

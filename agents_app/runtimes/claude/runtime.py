@@ -24,8 +24,8 @@ from agents_app.runtimes.claude.refusals import refusals
 from agents_app.runtimes.claude.starts import Starts
 from agents_app.runtimes.claude.translate import Translator
 from agents_app.runtimes.claude.warm import MOST, WarmProcesses
-from agents_app.runtimes.events import Ended, Ready, RuntimeEvent, Used
-from permissions_app.gate import Answer, Gate
+from agents_app.runtimes.events import Answered, Ended, Ready, RuntimeEvent, Used
+from permissions_app.gate import Answer, Carried, Gate
 from permissions_app.rules.decision import Decision, Verdict
 from permissions_app.rules.deny_list import cli_deny_rules
 from permissions_app.rules.ladder import ToolCall
@@ -50,6 +50,7 @@ class ClaudeRuntime:
     async def open(self, request: RunRequest, gate: Gate, waits: Waits) -> AsyncIterator["ClaudeRun"]:
         process, was_warm = await self._process(request, gate, waits)
         name = "demo" if self._door.upstream.is_demo else ""
+        gate.carries = process.carrier
         run = ClaudeRun(process, request, gate, was_warm=was_warm, model_name=name)
         is_kept = False
         self._starts.running += 1
@@ -109,6 +110,7 @@ class ClaudeRun:
         self._was_warm = was_warm
         self._model_name = model_name
         self._calls: dict[str, ToolCall] = {}
+        self._carried: dict[str, Carried] = {}  # to the CLI they are refused, and it answers with an error
         self._unheard: set[str] = set()  # what was said and is not yet told back: the CLI has not read it
         self._has_ended = False
 
@@ -149,6 +151,8 @@ class ClaudeRun:
         match event:
             case Used():
                 self._calls[event.id] = ToolCall(event.id, event.name, event.input)
+            case Answered() if carried := self._carried.pop(event.tool_use_id, None):
+                return replace(event, content=carried.text, is_error=carried.is_error)
             case Ready():
                 return replace(event, was_warm=self._was_warm)
             case Ended():
@@ -171,7 +175,10 @@ class ClaudeRun:
         if self._gate.allowed_this(call):
             return Answer(ALLOWED_BEFORE)
         if self._gate.asks_about(call):
-            return await self._gate.ask(call)
+            answer = await self._gate.ask(call)
+            if answer.carried:
+                self._carried[call.id] = answer.carried
+            return answer
         refusal = await self._gate.refused_elsewhere(call, "not_through_the_gate", NOT_THROUGH_THE_GATE)
         return Answer(refusal)
 

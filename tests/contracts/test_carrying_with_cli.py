@@ -1,0 +1,158 @@
+"""The real CLI behind the real wall: a write that the wall keeps it from is made by the server, once a
+person or the rules allow it, and the model is told so."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents_app.demo_model.wire import say
+from agents_app.runtimes.claude.runtime import ClaudeRuntime
+from agents_app.runtimes.events import Answered, RuntimeEvent
+from permissions_app.gate import Answer
+from permissions_app.rules.decision import Decision, allow
+from permissions_app.rules.setting import Patterns, Setting, Trust
+from permissions_app.rules.tools import ToolCall
+from tests.contracts.stage import Stage, door_to, sandbox_that_runs
+from tests.scripted_model import ScriptedModel, calls
+
+OLD, NEW = "Prune in May.\n", "Prune in June.\n"
+CONTROL_FILES = ("CLAUDE.md", ".mcp.json", ".git/config", ".claude/settings.json", "Plans/AGENTS.md")
+HELD = {".mcp.json"}  # a folder holds its name, and the CLI writes no file in the place of one
+CASES = ((name, is_new) for name in CONTROL_FILES for is_new in (False, True))
+WRITES = [(name, is_new) for name, is_new in CASES if not (is_new and name in HELD)]
+
+
+class Person:
+    """Allows what they are asked about."""
+
+    def __init__(self) -> None:
+        self.asked: list[ToolCall] = []
+
+    async def __call__(self, call: ToolCall, decision: Decision, setting: Setting) -> Answer:
+        self.asked.append(call)
+        return Answer(allow("person", "Yes."))
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    with ScriptedModel() as model:
+        yield model
+
+
+@pytest.fixture
+def person() -> Person:
+    return Person()
+
+
+@pytest.fixture
+async def stage(model: ScriptedModel, person: Person, tmp_path: Path, settings: Any) -> AsyncIterator[Stage]:
+    vault = tmp_path / "vault"
+    for name in ("Plans", ".git", "Notes"):
+        (vault / name).mkdir(parents=True)
+    async with AsyncExitStack() as stack:
+        runtime = ClaudeRuntime(await stack.enter_async_context(door_to(model.url)), most_warm=0)
+        home = Path(settings.PARACHUTE_HOME)
+        stage = Stage(runtime, sandbox_that_runs("bubblewrap"), vault, home, Trust.VAULT)
+        stage.gate._asks = person
+        yield stage
+
+
+def answers(heard: list[RuntimeEvent]) -> list[Answered]:
+    return [event for event in heard if isinstance(event, Answered)]
+
+
+def edit(path: Path) -> dict[str, str]:
+    return {"file_path": str(path), "old_string": OLD.strip(), "new_string": NEW.strip()}
+
+
+@pytest.mark.parametrize(("name", "is_new"), WRITES)
+async def test_a_control_file_is_written_for_the_agent(
+    stage: Stage, person: Person, model: ScriptedModel, name: str, is_new: bool
+) -> None:
+    path = stage.vault / name
+    if not is_new:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(OLD)
+    key = f"write {name} {is_new}"
+    read = [] if is_new else [calls("Read", file_path=str(path))]
+    write = calls("Write", file_path=str(path), content=NEW)
+    model.script(key, [*read, write, say("Written.")])
+    heard = await stage.play(key)
+    assert path.read_text() == NEW
+    assert len(person.asked) == 1
+    answer = answers(heard)[-1]
+    assert not answer.is_error
+    assert answer.content.startswith(f"Done: Parachute wrote {name} for you")
+    assert f"Done: Parachute wrote {name} for you" in str(model.asked(key)[-1])
+    assert stage.gate.denied == []
+
+
+async def test_the_same_call_asks_again(stage: Stage, person: Person, model: ScriptedModel) -> None:
+    path = stage.vault / "CLAUDE.md"
+    path.write_text(OLD)
+    once, again = (
+        [calls("Read", file_path=str(path)), calls("Write", file_path=str(path), content=NEW)]
+        for _ in range(2)
+    )
+    model.script("twice", [*once, *again, say("Written.")])
+    heard = await stage.play("twice")
+    assert [answer.is_error for answer in answers(heard)] == [False] * 4
+    assert len(person.asked) == 2
+
+
+async def test_the_wall_holds_the_file_after_it_was_written(
+    stage: Stage, person: Person, model: ScriptedModel
+) -> None:
+    path = stage.vault / "CLAUDE.md"
+    path.write_text(OLD)
+    changes = calls("Edit", **edit(path))
+    plants = calls("Bash", command=f"cat {path}; echo planted > {path}")
+    model.script("then plant", [calls("Read", file_path=str(path)), changes, plants, say("Hm.")])
+    heard = await stage.play("then plant")
+    assert path.read_text() == NEW
+    *_, changed, planted = answers(heard)
+    assert (changed.is_error, planted.is_error) == (False, True)
+    assert NEW.strip() in planted.content
+
+
+async def test_what_cannot_be_done_is_an_error_of_the_tool(
+    stage: Stage, person: Person, model: ScriptedModel
+) -> None:
+    path = stage.vault / "CLAUDE.md"
+    path.write_text(OLD)
+    os.link(path, stage.vault / "Notes/second.md")
+    model.script("second name", [calls("Read", file_path=str(path)), calls("Edit", **edit(path)), say("Hm.")])
+    heard = await stage.play("second name")
+    answer = answers(heard)[-1]
+    assert (answer.is_error, "a second name" in answer.content) == (True, True)
+    assert (path.read_text(), stage.gate.denied) == (OLD, [])
+
+
+async def test_what_a_pattern_allows_since_it_started_is_written_without_asking(
+    stage: Stage, person: Person, model: ScriptedModel
+) -> None:
+    stage.gate.setting = replace(
+        stage.gate.setting, trust_mode=False, patterns=Patterns(write=("Plans/*.md",))
+    )
+    path = stage.vault / "Plans/Pears.md"
+    model.script("by a pattern", [calls("Write", file_path=str(path), content=NEW), say("Written.")])
+    heard = await stage.play("by a pattern", writable=("Notes/*",))
+    assert path.read_text() == NEW
+    assert [answer.is_error for answer in answers(heard)] == [False]
+    assert (person.asked, stage.gate.denied) == ([], [])
+
+
+async def test_what_the_wall_leaves_open_the_agent_writes_itself(
+    stage: Stage, person: Person, model: ScriptedModel
+) -> None:
+    path = stage.vault / "Notes/Pears.md"
+    model.script("by itself", [calls("Write", file_path=str(path), content=NEW), say("Written.")])
+    heard = await stage.play("by itself", writable=("Notes/*",))
+    assert path.read_text() == NEW
+    (answer,) = answers(heard)
+    assert "Parachute" not in answer.content
