@@ -18,14 +18,12 @@ NAMES: dict[TrustLevel, Promise] = {
 }
 SEES = {
     TrustLevel.FULL: _(
-        "Sees and changes what the server itself can. For operators only; no wall stands around it."
+        "Reaches whatever the server itself does, with no wall around it. For operators only."
     ),
     TrustLevel.VAULT: _(
-        "Sees the vault and works in it. Secrets are hidden, and nothing else of this computer is there."
+        "Works in the vault, behind a wall. Secrets and the rest of the computer are hidden."
     ),
-    TrustLevel.SANDBOXED: _(
-        "Reads the vault and writes in a scratch folder of its own, in a new container each time."
-    ),
+    TrustLevel.SANDBOXED: _("Reads the vault and writes in a scratch folder, in a box made anew each time."),
 }
 WITHOUT = {
     TrustLevel.VAULT: _(
