@@ -92,11 +92,12 @@ def gate_of_calls(folder: Path) -> list[Row]:
 
 
 def behind_walls(folder: Path) -> list[Row]:
+    by_itself = asyncio.run(walls.by_itself(folder))
     with ScriptedModel() as model, running(folder, model.url) as (up, _):
         model.script("in words", [say("A few words, and no more than that.")])
         ours = Ours(up.address, Program(up, environment(folder, model.url)).key)
         asyncio.run(ours.new_chat("in words"))  # the first of all pays for imports, and for the walls' probes
-        return asyncio.run(walls.added(ours))
+        return [by_itself, *asyncio.run(walls.added(ours))]
 
 
 def page_of_messages(folder: Path) -> list[Row]:

@@ -33,10 +33,10 @@ class Row:
 
     def __str__(self) -> str:
         if self.why_not:
-            return f"{self.name:40}not measured: {self.why_not}"
+            return f"{self.name:44}not measured: {self.why_not}"
         alone = f"{_shown(self.alone)} ({self.ours / self.alone:4.2f} x)" if self.alone else " " * 18
         aim = "" if self.aim is None else f"at most {self.aim:.1f}: {'holds' if self.holds else 'MISSED'}"
-        return f"{self.name:40}{_shown(self.ours)} {self.unit}   alone {alone}   {aim}"
+        return f"{self.name:44}{_shown(self.ours)} {self.unit}   alone {alone}   {aim}"
 
 
 def _shown(number: float) -> str:
