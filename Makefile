@@ -24,7 +24,7 @@ lint: test-setup
 	@tools/lint
 
 bench: test-setup
-	@exec $(python) -m tests.bench
+	@exec $(python) -m tests.bench $(ARGS)
 
 soak: test-setup
 	@exec $(python) -m tests.soak $(ARGS)

@@ -1,5 +1,6 @@
 """Which wall a trust level gets on this machine, or why it gets none."""
 
+import threading
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -13,6 +14,9 @@ NO_ENGINE = (
     "The trust level `sandboxed` needs a container engine, and neither docker nor podman is installed: "
     "apt install docker.io, then build the image with deploy/sandbox/build. Or choose `vault`."
 )
+
+_found: dict[str, bool] = {}  # whether a level had a wall here when somebody last looked
+_looking = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -34,9 +38,8 @@ class WhatIsHere:
 
 def never_available(trust: str) -> str | None:
     """What can be said without running one, and where all workers are on this machine."""
-    is_one_machine = settings.PARACHUTE_REDIS.startswith("unix://")
     wanted = [name for name in _boxes() if name in ENGINES]
-    if trust != TrustLevel.SANDBOXED or not is_one_machine or not wanted:
+    if trust != TrustLevel.SANDBOXED or not _is_one_machine() or not wanted:
         return None
     return NO_ENGINE if not any(engine(name).path() for name in wanted) else None
 
@@ -68,10 +71,39 @@ def what_is_here() -> list[WhatIsHere]:
     ]
 
 
+def seems_to_work(trust: str, workspace: Workspace) -> bool:
+    """For a page that must not wait for an engine that hangs: what was found last, while another thread looks
+    again. A level is believed to work until it was looked at, and where workers may be elsewhere."""
+    if trust == TrustLevel.FULL or not _is_one_machine():
+        return True
+    if never_available(trust):
+        return False
+    if _looking.acquire(blocking=False):
+        threading.Thread(target=_look_and_release, daemon=True).start()
+    return _found.get(trust, True) or (trust == TrustLevel.VAULT and not _is_shared(workspace))
+
+
+def look() -> None:
+    """For `seems_to_work`. It blocks as `what_is_here` does."""
+    here = what_is_here()
+    _found.update({level: any(each.works for each in here if each.level == level) for level in TrustLevel})
+
+
+def _look_and_release() -> None:
+    try:
+        look()
+    finally:
+        _looking.release()
+
+
 def sweep() -> None:
     """At a worker's start: what its earlier life left behind. It may block."""
     for name in ("bubblewrap", *ENGINES):
         named(name).sweep()
+
+
+def _is_one_machine() -> bool:
+    return bool(settings.PARACHUTE_REDIS.startswith("unix://"))
 
 
 def _boxes() -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_safe
 
 from agents_app import model_access
+from parachute_site.pages import reach
 from parachute_site.pages.forms import KeyForm, MemberForm, RoleForm, password_form
 from parachute_site.pages.limits import take_tries, too_many
 from parachute_site.pages.model import keep, shown
@@ -164,6 +165,8 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "owned": reading.members(caller),
         "roles": Role.choices,
         "now": timezone.now(),
+        "levels": reach.levels(),
+        "is_operator": caller.is_operator,
         **(_model() if caller.is_operator else {}),
     }
 

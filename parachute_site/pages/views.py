@@ -6,18 +6,18 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.shortcuts import render
-from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
-from agents_app import model_access, walls
+from agents_app import model_access
 from agents_app.demo_model.story import CHIPS
+from parachute_site.pages import reach
 from parachute_site.pages.telling import Telling, TurnTold
 from parachute_site.policy import POLICY_OF_CHATS
 from sessions_app import reading
 from sessions_app.access.caller import MAY_WRITE, Caller
-from sessions_app.access.models import TrustLevel, Workspace
+from sessions_app.access.models import Workspace
 from sessions_app.access.services import caller_of_user
 from sessions_app.errors import NotFound
 from sessions_app.models import Session
@@ -27,11 +27,6 @@ from sessions_app.storable import storable
 LISTED = 50
 LONGEST_SEARCH = 200
 TOLD_AT_ONCE = 20  # turns; older ones come when somebody looks for them
-TRUST = {
-    TrustLevel.FULL: _("Whole computer"),
-    TrustLevel.VAULT: _("This folder"),
-    TrustLevel.SANDBOXED: _("Read-only box"),
-}
 
 
 @never_cache
@@ -135,22 +130,10 @@ def _page(request: HttpRequest, session: Session | None = None) -> dict[str, Any
         "is_demo": is_demo,
         "chips": CHIPS if is_demo else (),
         "models": settings.PARACHUTE_MODELS,
-        "trust_levels": _trust_levels(caller, workspace, session) if workspace else [],
+        "trust_levels": reach.choices(caller, workspace, session) if workspace else [],
         "workspaces": writable,
         "may_write": workspace in writable,
     }
-
-
-def _trust_levels(caller: Caller, workspace: Workspace, session: Session | None) -> list[dict[str, Any]]:
-    """Those that may be chosen: for a session that is there already, only what allows less."""
-    order = list(TRUST)
-    if session:
-        first = chosen = order.index(TrustLevel(session.trust_level))
-    else:
-        first = max(order.index(TrustLevel(workspace.trust_floor)), 0 if caller.is_operator else 1)
-        chosen = max(first, order.index(TrustLevel(workspace.default_trust)))
-    offered = [at for at in order[first:] if at == order[chosen] or not walls.never_available(at)]
-    return [{"value": str(at), "label": TRUST[at], "chosen": at == order[chosen]} for at in offered]
 
 
 def _caller(request: HttpRequest) -> Caller:

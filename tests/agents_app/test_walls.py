@@ -102,6 +102,34 @@ class TestBox:
         assert (told["bubblewrap"].level, told["bubblewrap"].works) == ("vault", True)
         assert [each.what_to_install for each in told.values() if each.works] == ["", "", ""]
 
+    def test_a_page_offers_what_worked_when_somebody_last_looked(
+        self,
+        workspace: Workspace,
+        machine: dict[str, str | None],
+        settings: Any,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        settings.PARACHUTE_REDIS = "unix:///run/valkey.sock"
+        monkeypatch.setattr(walls, "_found", {})
+        monkeypatch.setattr(walls, "_looking", _Locked())
+        monkeypatch.setattr(walls, "never_available", lambda trust: None)
+        assert walls.seems_to_work("sandboxed", workspace)
+        machine |= {"docker": "No docker.", "podman": "No podman.", "bubblewrap": "No bubblewrap."}
+        walls.look()
+        offered = [level for level in TrustLevel if walls.seems_to_work(level, workspace)]
+        assert offered == ["full"]  # the workspace has members who are no operators
+        Membership.objects.exclude(user__is_staff=True).delete()
+        assert walls.seems_to_work("vault", workspace)
+        settings.PARACHUTE_REDIS = "redis://elsewhere"
+        assert walls.seems_to_work("sandboxed", workspace)
+
+
+class _Locked:
+    """Somebody else is looking."""
+
+    def acquire(self, *, blocking: bool) -> bool:
+        return False
+
 
 class Said(NoWall):
     def __init__(self, name: str, problem: str | None) -> None:

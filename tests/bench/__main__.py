@@ -3,6 +3,8 @@
 A start is measured as a person has it: from the command to the first "ready" of `/api/health/ready`, Python's
 own start and the imports included. The stack stands by without the demo model, as it does with a key. Answers
 are measured beside the SDK alone, against one scripted model in one run: ratios, since machines differ.
+
+`make bench ARGS="gate walls"` measures these parts alone; the parts are those of `MEASURED`.
 """
 
 import asyncio
@@ -11,17 +13,19 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from time import monotonic
 
-from tests.bench import measures, waiting
+from agents_app.demo_model.wire import say
+from tests.bench import gate, measures, page, waiting, walls
 from tests.bench.alone import Alone
 from tests.bench.measures import Row
 from tests.bench.ours import Ours
 from tests.bench.waiting import pss
+from tests.browser.house import House, signed_in
 from tests.processes.program import Program
 from tests.processes.running import REAL, RunningUp, free_port
 from tests.scripted_model import ScriptedModel
@@ -32,9 +36,12 @@ SETTLES_IN = 5.0
 PARTS = ("valkey", "web", "turns", "background")
 
 
-def main() -> int:
+def main(wanted: list[str]) -> int:
+    if unknown := set(wanted) - set(MEASURED):
+        sys.exit(f"There is no {', '.join(sorted(unknown))}. There are: {', '.join(MEASURED)}.")
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        rows = [*standing(Path(folder)), *answering(Path(folder))]
+        (Path(folder) / "vault").mkdir()
+        rows = [row for name in wanted or MEASURED for row in MEASURED[name](Path(folder))]
     for row in rows:
         print(row)
     print(json.dumps([asdict(row) for row in rows]))
@@ -76,10 +83,43 @@ def answering(folder: Path) -> list[Row]:
         ]
 
 
+def gate_of_calls(folder: Path) -> list[Row]:
+    (folder / "vault/Note.md").write_text("A note.\n")
+    with ScriptedModel() as model, running(folder, model.url) as (up, _):
+        gate.script(model, folder / "vault")
+        ours = Ours(up.address, Program(up, environment(folder, model.url)).key)
+        return [gate.by_itself(), *asyncio.run(gate.in_turns(ours, folder / "home"))]
+
+
+def behind_walls(folder: Path) -> list[Row]:
+    by_itself = asyncio.run(walls.by_itself(folder))
+    with ScriptedModel() as model, running(folder, model.url) as (up, _):
+        model.script("in words", [say("A few words, and no more than that.")])
+        ours = Ours(up.address, Program(up, environment(folder, model.url)).key)
+        asyncio.run(ours.new_chat("in words"))  # the first of all pays for imports, and for the walls' probes
+        return [by_itself, *asyncio.run(walls.added(ours))]
+
+
+def page_of_messages(folder: Path) -> list[Row]:
+    """In a home of its own: its first start prints the link by which a person gets in."""
+    (folder / "page/vault").mkdir(parents=True)
+    with ScriptedModel() as model, running(folder / "page", model.url) as (up, _):
+        variables = environment(folder / "page", model.url)
+        return page.of_200_messages(House(up, model, Program(up, variables), variables, signed_in(up)))
+
+
+MEASURED: dict[str, Callable[[Path], list[Row]]] = {
+    "standing": standing,
+    "answering": answering,
+    "gate": gate_of_calls,
+    "walls": behind_walls,
+    "page": page_of_messages,
+}
+
+
 @contextmanager
 def running(folder: Path, model: str) -> Iterator[tuple[RunningUp, float]]:
     """An `up`, and how long it took until it was ready."""
-    (folder / "vault").mkdir(exist_ok=True)
     began = monotonic()
     up = RunningUp(REAL, folder, environment(folder, model))
     try:
@@ -104,4 +144,4 @@ def environment(folder: Path, model: str) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

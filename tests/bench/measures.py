@@ -20,20 +20,27 @@ class Row:
     """One line of the table. `aim` is the most that ours may be; a promise that is broken fails the run."""
 
     name: str
-    ours: float
+    ours: float = 0.0
     alone: float | None = None
     aim: float | None = None
     unit: str = "ms"
     is_promise: bool = False
+    why_not: str = ""  # it was not measured
 
     @property
     def holds(self) -> bool:
         return self.aim is None or self.ours <= self.aim
 
     def __str__(self) -> str:
-        alone = f"{self.alone:9.1f} ({self.ours / self.alone:4.2f} x)" if self.alone else " " * 18
+        if self.why_not:
+            return f"{self.name:44}not measured: {self.why_not}"
+        alone = f"{_shown(self.alone)} ({self.ours / self.alone:4.2f} x)" if self.alone else " " * 18
         aim = "" if self.aim is None else f"at most {self.aim:.1f}: {'holds' if self.holds else 'MISSED'}"
-        return f"{self.name:40}{self.ours:9.1f} {self.unit}   alone {alone}   {aim}"
+        return f"{self.name:44}{_shown(self.ours)} {self.unit}   alone {alone}   {aim}"
+
+
+def _shown(number: float) -> str:
+    return f"{number:9.{2 if number < 1 else 1}f}"
 
 
 @dataclass

@@ -12,6 +12,14 @@ import aiohttp
 TERMINAL = {"done", "aborted", "error", "typed_error"}
 
 
+class NotAnswered(Exception):
+    """A turn that ended otherwise than with an answer."""
+
+    def __init__(self, event: dict[str, Any]) -> None:
+        super().__init__(str(event))
+        self.code = event.get("code") or (event.get("error") or {}).get("code", "")
+
+
 class Ours:
     def __init__(self, address: str, key: str) -> None:
         self._address = address
@@ -25,9 +33,9 @@ class Ours:
         ) as web:
             yield web
 
-    async def new_chat(self, message: str) -> float:
+    async def new_chat(self, message: str, **more: Any) -> float:
         async with self.web() as web:
-            first, _ = await self.say(web, message)
+            first, _ = await self.say(web, message, **more)
             return first
 
     async def next_messages(self, message: str, times: int) -> list[float]:
@@ -42,17 +50,18 @@ class Ours:
             ]
 
     async def say(
-        self, web: aiohttp.ClientSession, message: str, session: str | None = None
+        self, web: aiohttp.ClientSession, message: str, session: str | None = None, **more: Any
     ) -> tuple[float, str]:
         """Seconds until the first piece of text, and the session; the answer is read to its end."""
         began, first = perf_counter(), 0.0
-        async with web.post("/api/chat", json={"message": message, "sessionId": session}) as answer:
-            assert answer.status == 200, await answer.text()
+        async with web.post("/api/chat", json={"message": message, "sessionId": session, **more}) as answer:
+            if answer.status != 200:
+                raise NotAnswered(await answer.json())
             async for event in events(answer):
                 if event["type"] == "text" and not first:
                     first = perf_counter() - began
-                if event["type"] in TERMINAL:
-                    assert event["type"] == "done", event
+                if event["type"] in TERMINAL and event["type"] != "done":
+                    raise NotAnswered(event)
         return first, str(event["sessionId"])
 
     async def accepted(self, web: aiohttp.ClientSession, message: str) -> str:

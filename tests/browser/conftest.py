@@ -1,10 +1,9 @@
 from collections.abc import Iterator
 
-import httpx
 import pytest
-from playwright.sync_api import Browser, Page, StorageState, StorageStateCookie, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.browser.house import QUIET, House, Tab, watched
+from tests.browser.house import QUIET, House, Tab, signed_in, watched
 from tests.processes.conftest import start_up, variables  # noqa: F401
 from tests.processes.program import Program
 from tests.processes.running import REAL, RunningUp, free_port, of_whoever_runs_it
@@ -35,24 +34,11 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         up = RunningUp(REAL, folder, variables)
         try:
             up.wait_ready()
-            yield House(up, model, Program(up, variables), variables, _signed_in(up))
+            yield House(up, model, Program(up, variables), variables, signed_in(up))
             up.stop()
             assert up.left() == {}
         finally:
             up.end_at_any_price()
-
-
-def _signed_in(up: RunningUp) -> StorageState:
-    """The cookies of the first person, who used the link."""
-    with httpx.Client(base_url=up.address) as client:
-        client.get(up.sign_in)
-        client.post(up.sign_in, data={"csrfmiddlewaretoken": client.cookies["csrftoken"]})
-        cookies = [_cookie(name, value) for name, value in client.cookies.items()]
-    return {"cookies": cookies, "origins": []}
-
-
-def _cookie(name: str, value: str) -> StorageStateCookie:
-    return {"name": name, "value": value, "domain": "127.0.0.1", "path": "/", "httpOnly": name == "sessionid"}
 
 
 @pytest.fixture

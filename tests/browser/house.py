@@ -5,7 +5,18 @@ import subprocess
 from dataclasses import dataclass, field
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Dialog, Locator, Page, Request, expect
+import httpx
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Dialog,
+    Locator,
+    Page,
+    Request,
+    StorageState,
+    StorageStateCookie,
+    expect,
+)
 
 from tests.processes.program import Program
 from tests.processes.running import REAL, RunningUp
@@ -19,6 +30,13 @@ QUIET = (
     "--disable-component-update",
     "--disable-sync",
 )
+
+
+PAINTED_AFTER = """() => new Promise((told) => {
+  const look = (seen) => seen.getEntriesByName("first-contentful-paint").forEach((at) => told(at.startTime));
+  new PerformanceObserver(look).observe({ type: "paint", buffered: true });
+})"""
+LOADED = "performance.getEntries().reduce((all, each) => all + (each.decodedBodySize ?? 0), 0)"
 
 
 def watched(context: BrowserContext, complaints: list[str], ours: str) -> Page:
@@ -125,3 +143,22 @@ class Tab:
         before = self.page.locator(".turn[data-over]").count()
         self.say(text)
         expect(self.page.locator(".turn[data-over]")).to_have_count(before + 1, timeout=PATIENCE)
+
+
+def painted(tab: Tab, path: str) -> float:
+    """Milliseconds until the page shows something."""
+    ready(tab.open(path).page)
+    return float(tab.page.evaluate(PAINTED_AFTER))
+
+
+def signed_in(up: RunningUp) -> StorageState:
+    """The cookies of the first person, who used the link."""
+    with httpx.Client(base_url=up.address) as client:
+        client.get(up.sign_in)
+        client.post(up.sign_in, data={"csrfmiddlewaretoken": client.cookies["csrftoken"]})
+        cookies = [_cookie(name, value) for name, value in client.cookies.items()]
+    return {"cookies": cookies, "origins": []}
+
+
+def _cookie(name: str, value: str) -> StorageStateCookie:
+    return {"name": name, "value": value, "domain": "127.0.0.1", "path": "/", "httpOnly": name == "sessionid"}

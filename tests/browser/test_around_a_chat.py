@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Route, expect
 
 from agents_app.demo_model.wire import Failure, say
-from tests.browser.house import House, Tab, ready
+from tests.browser.house import LOADED, House, Tab, painted, ready
 from tests.pages.test_chat_page import SMALL
 
 pytestmark = [pytest.mark.processes, pytest.mark.browser]
@@ -24,11 +24,6 @@ DROPPED = """(place) => {
   place.dispatchEvent(drop("dragover"));
   place.dispatchEvent(drop("drop"));
 }"""
-PAINTED_AFTER = """() => new Promise((told) => {
-  const look = (seen) => seen.getEntriesByName("first-contentful-paint").forEach((at) => told(at.startTime));
-  new PerformanceObserver(look).observe({ type: "paint", buffered: true });
-})"""
-LOADED = "performance.getEntries().reduce((all, each) => all + (each.decodedBodySize ?? 0), 0)"
 
 
 def test_files_are_chosen_pasted_and_dropped_and_reach_the_agent(
@@ -190,8 +185,3 @@ def test_a_session_of_200_messages_is_painted_at_once_and_light(house: House, ta
     print(f"painted after {full:.0f} ms (an empty chat: {empty:.0f} ms), {loaded / 1000:.0f} KB loaded")
     assert loaded < SMALL
     assert full < 2.5 * empty  # under 300 ms on a machine of its own; another may be slow, but not by so much
-
-
-def painted(tab: Tab, path: str) -> float:
-    ready(tab.open(path).page)
-    return float(tab.page.evaluate(PAINTED_AFTER))

@@ -139,12 +139,10 @@ def test_a_chat_that_is_there_offers_less_trust_and_never_more(as_ada_in: Client
     assert "Whole computer" not in page
 
 
-def test_what_never_works_here_is_not_offered(as_ada_in: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        walls, "never_available", lambda level: "Install it." if level == "sandboxed" else None
-    )
+def test_what_does_not_work_here_is_not_offered(as_ada_in: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walls, "seems_to_work", lambda level, workspace: level != "sandboxed")
     assert "Read-only box" not in as_ada_in.get("/").content.decode()
-    monkeypatch.setattr(walls, "never_available", lambda level: None)
+    monkeypatch.setattr(walls, "seems_to_work", lambda level, workspace: True)
     assert "Read-only box" in as_ada_in.get("/").content.decode()
 
 

@@ -9,6 +9,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from agents_app import walls
+from agents_app.walls import WhatIsHere
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import ApiKey, Membership, Role, Scope, Workspace
 from sessions_app.access.services import caller_of_key, link_is_good, make_key, make_sign_in_link
@@ -326,3 +328,37 @@ def test_many_keys_and_members_cost_no_query_more(
         Membership.objects.create(workspace=workspace, user=User.objects.create_user(f"somebody{n}"))
     with django_assert_max_num_queries(8):
         assert as_ada_in.get("/settings").status_code == 200
+
+
+# What agents may reach
+
+
+def here(monkeypatch: pytest.MonkeyPatch, box: str = "", vault: str = "") -> None:
+    """What the machine says of its walls: why they do not work, or nothing."""
+    said = [("full", "none", ""), ("vault", "bubblewrap", vault), ("sandboxed", "podman", box)]
+    found = [WhatIsHere(level, wall, not why, why, "") for level, wall, why in said]
+    monkeypatch.setattr(walls, "what_is_here", lambda: found)
+
+
+def test_each_level_is_told_with_the_wall_that_works(
+    as_ada_in: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here(monkeypatch)
+    page = " ".join(text_of(as_ada_in.get("/settings")).split())
+    assert all(name in page for name in ("Whole computer", "This folder", "Read-only box"))
+    assert "Works here, with bubblewrap" in page
+    assert "Works here, with podman" in page
+    assert "Works here, without a wall" in page
+    assert "No wall for it here" not in page
+
+
+def test_an_operator_reads_why_a_level_does_not_work_and_what_follows(
+    as_ada_in: Client, enter: Enter, ben: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here(monkeypatch, box="podman is not installed: <b>apt</b> install podman.")
+    page = as_ada_in.get("/settings").content.decode()
+    assert "podman is not installed: &lt;b&gt;apt&lt;/b&gt; install podman." in page
+    assert "Until then nothing runs at this level." in page
+    assert "podman is not installed" not in enter(ben).get("/settings").content.decode()
+    here(monkeypatch, vault="bubblewrap is not installed.")
+    assert "Until then a person decides about each command" in text_of(as_ada_in.get("/settings"))

@@ -1,0 +1,133 @@
+"""What the gate costs a call: the rules by themselves, and all of it in a turn, as its audit rows say."""
+
+import asyncio
+import sqlite3
+import tempfile
+import threading
+from contextlib import closing
+from pathlib import Path
+from statistics import median
+from time import monotonic, perf_counter
+from typing import Any
+
+from agents_app.demo_model.wire import Reply, ToolUse, say
+from permissions_app.gate import Gate
+from permissions_app.rules.decision import Decision, Verdict
+from permissions_app.rules.setting import Setting, Trust
+from permissions_app.rules.tools import ToolCall
+from tests.bench.measures import Row
+from tests.bench.ours import Ours
+from tests.scripted_model import ScriptedModel
+
+AIM = 1.0  # ms
+ROUNDS = 100
+TURNS = 5
+PATIENCE = 30.0
+
+ALL = {"replace_all": True}
+SHORT = "ls -la"
+LONG = """set -e
+cd {vault} && mkdir -p build/a build/b
+for file in *.md; do
+  echo "$file: $(wc -l < "$file") lines" >> build/log.txt
+done
+cat > build/pears.py <<'END'
+def pears() -> list[str]:
+    return ["Conference", "Comice"]
+END
+find . -name '*.py' -not -path './.git/*' | xargs -r grep -ln 'def ' | sort -u | head -20
+sed -i -e 's/Comice/Williams/' build/pears.py && python3 -m compileall -q build > /dev/null 2>&1 || true
+rm -rf build New.md"""
+
+
+def ten_calls(vault: Path) -> list[tuple[str, dict[str, Any]]]:
+    """A mix as agents make it. It can be made again and again: what it writes it removes."""
+    note = str(vault / "Note.md")
+    return [
+        ("Read", {"file_path": note}),
+        ("Glob", {"pattern": "**/*.md"}),
+        ("Grep", {"pattern": "note", "output_mode": "content", "glob": "*.md"}),
+        ("Bash", {"command": SHORT}),
+        ("Write", {"file_path": str(vault / "New.md"), "content": "A new note.\n" * 200}),
+        ("Edit", {"file_path": str(vault / "New.md"), "old_string": "A new", "new_string": "Another"} | ALL),
+        ("Read", {"file_path": str(vault / "New.md"), "limit": 20}),
+        ("Bash", {"command": "git status --short 2>/dev/null | head -20; echo looked"}),
+        ("Bash", {"command": LONG.format(vault=vault)}),
+        ("Bash", {"command": "python3 -c 'print(1 + 1)'"}),
+    ]
+
+
+def by_itself() -> Row:
+    """In this process, beside what it costs to answer from a thread at all."""
+    with tempfile.TemporaryDirectory(prefix="gate-") as folder:
+        (vault := Path(folder) / "vault").mkdir()
+        (vault / "Note.md").write_text("A note.\n")
+        return asyncio.run(_rules(vault))
+
+
+async def _rules(vault: Path) -> Row:
+    gate = Gate(_setting(vault), is_current=_always, on_denied=_unheard)
+    calls = [ToolCall(f"toolu_{number}", *call) for number, call in enumerate(ten_calls(vault))]
+    took, alone = list[float](), list[float]()
+    for _ in range(ROUNDS):
+        for call in calls:
+            began = perf_counter()
+            decision = await gate(call, vault)
+            took.append(perf_counter() - began)
+            assert decision.verdict is Verdict.ALLOW, decision
+            began = perf_counter()
+            await asyncio.to_thread(lambda: None)
+            alone.append(perf_counter() - began)
+    return Row("gate, the rules (alone: a thread)", median(took) * 1e3, median(alone) * 1e3, AIM)
+
+
+def _setting(vault: Path) -> Setting:
+    return Setting(
+        trust=Trust.VAULT,
+        behind_wall=True,
+        operator=False,
+        vault=vault,
+        working_directory=vault,
+        home=vault.parent / "home",
+        scratch=None,
+        own_config=None,
+        own_servers=frozenset(),
+    )
+
+
+async def _always() -> bool:
+    return True
+
+
+async def _unheard(call: ToolCall, decision: Decision) -> None: ...
+
+
+def script(model: ScriptedModel, vault: Path) -> None:
+    uses = (Reply((ToolUse(name, given),)) for name, given in ten_calls(vault))
+    model.script("ten calls", [*uses, say("Done.")])
+
+
+async def in_turns(ours: Ours, home: Path) -> list[Row]:
+    """With its look at the turn's row, while the rest of the turn works too."""
+    async with ours.web() as web:
+        for _ in range(TURNS):
+            await ours.say(web, "ten calls")
+    took = sorted(await asyncio.to_thread(_latencies, home / "db.sqlite3", TURNS * 10))
+    return [
+        Row("gate, a call in a turn, median", median(took), aim=AIM),
+        Row("gate, a call in a turn, 9 of 10", took[len(took) * 9 // 10]),
+    ]
+
+
+def _latencies(file: Path, expected: int) -> list[float]:
+    """The audit is written a moment later."""
+    until = monotonic() + PATIENCE
+    while monotonic() < until:
+        with closing(sqlite3.connect(file, timeout=20)) as database:
+            rows = database.execute(
+                "SELECT latency_ms FROM permissions_app_auditrow WHERE kind = 'decision' AND latency_ms > 0"
+            ).fetchall()
+        if len(rows) >= expected:
+            return [latency for (latency,) in rows]
+        threading.Event().wait(0.2)
+    raise AssertionError(f"{len(rows)} decisions of {expected} were written to the audit in {PATIENCE} s.")

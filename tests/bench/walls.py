@@ -1,0 +1,47 @@
+"""What a wall adds to a new chat: the same chat at each trust level, beside the one that has no wall."""
+
+import os
+from pathlib import Path
+from statistics import median
+
+import django
+
+from tests.bench.measures import Row
+from tests.bench.ours import NotAnswered, Ours
+
+TIMES = 9
+BUBBLEWRAP_AIM, CONTAINER_AIM = 30.0, 400.0  # ms
+NO_ENGINE = "no container engine runs here"
+
+
+async def by_itself(folder: Path) -> Row:
+    """In this process. Django is set up only here: nothing else of the bench needs it."""
+    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
+    django.setup()
+    from tests.bench.runtime import first_texts
+
+    without, walled = await first_texts(folder, ("none", "bubblewrap"), TIMES)
+    return Row("bubblewrap by itself", walled, without, without + BUBBLEWRAP_AIM)
+
+
+async def added(ours: Ours) -> list[Row]:
+    """In turn, so that a moment in which the machine is busy falls upon all of them."""
+    took: dict[str, list[float]] = {"full": [], "vault": [], "sandboxed": []}
+    for _ in range(TIMES):
+        for level, times in list(took.items()):
+            try:
+                times.append(await ours.new_chat("in words", trustLevel=level) * 1e3)
+            except NotAnswered as answer:
+                if answer.code != "sandbox_unavailable":
+                    raise
+                del took[level]
+    without = median(took["full"])
+    row = Row(
+        "new chat, bubblewrap and the way to the web",
+        median(took["vault"]),
+        without,
+        without + BUBBLEWRAP_AIM,
+    )
+    if "sandboxed" not in took:
+        return [row, Row("new chat in a container", why_not=NO_ENGINE)]
+    return [row, Row("new chat in a container", median(took["sandboxed"]), without, without + CONTAINER_AIM)]
