@@ -19,6 +19,7 @@ def messages(session: Session) -> list[Said]:
     done = [turn for turn, status in over.items() if status == TurnStatus.DONE]
     spoken = {message.pk: message for message in Message.objects.filter(session=session, turn_id__in=done)}
     by_turn = _from_transcript(transcripts.raw(session.pk) or b"", spoken, _attached(session))
+    _tell_as_rows_do(by_turn)
     by_turn |= _from_events([turn for turn in over if turn not in by_turn])
     return [said for turn in over for said in by_turn.get(turn, [])]
 
@@ -47,6 +48,23 @@ def _from_transcript(
         else:
             turn = None  # what another turn said, one that is not over
     return by_turn
+
+
+def _tell_as_rows_do(by_turn: dict[UUID, list[Said]]) -> None:
+    """What the server made in the place of an agent is an error to the CLI, which was refused it."""
+    errors = {
+        str(block.get("tool_use_id")): block
+        for said in by_turn.values()
+        for row in said
+        for block in row["content"]
+        if block.get("type") == "tool_result" and block.get("is_error")
+    }
+    if not errors:
+        return
+    results = SessionEvent.objects.filter(turn_id__in=list(by_turn), type=EventType.TOOL_RESULT)
+    good = results.filter(payload__toolUseId__in=list(errors), payload__isError=False)
+    for tool_use_id in good.values_list("payload__toolUseId", flat=True):
+        errors[tool_use_id]["is_error"] = False
 
 
 def _is_foreign_prompt(entry: transcripts.Entry) -> bool:

@@ -93,6 +93,22 @@ def test_an_answer_between_two_tools_of_one_message_does_not_split_it(session: S
     assert conversation(session)[1:] == [("assistant", "t1+t2"), ("user", "one"), ("user", "two")]
 
 
+def test_what_the_cli_was_refused_and_the_server_made_is_no_error(session: Session, ask: Ask) -> None:
+    message = ask("Write it.")
+    refused = [answered(each, "Done.") for each in ("t1", "t2")]
+    for row in refused:
+        row["message"]["content"][0]["is_error"] = True
+    put(session.pk, as_jsonl(prompt(message.pk, ""), said(uses("t1"), uses("t2"), of="m1"), *refused))
+    results = (({"toolUseId": "t1"}, False), ({"toolUseId": "t2"}, True))
+    told = [
+        (EventType.TOOL_RESULT, {**each, "content": "Done.", "isError": is_error})
+        for each, is_error in results
+    ]
+    rows(message, *told)
+    *_, first, second = history.messages(session)
+    assert [each["content"][0]["is_error"] for each in (first, second)] == [False, True]
+
+
 def test_assistant_messages_without_an_id_are_not_joined(session: Session, ask: Ask) -> None:
     put(session.pk, as_jsonl(prompt(ask("When?").pk, ""), said(text("One.")), said(text("Two."))))
     assert conversation(session)[1:] == [("assistant", "One."), ("assistant", "Two.")]
