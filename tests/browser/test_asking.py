@@ -52,6 +52,19 @@ def test_it_is_asked_here_and_there_and_answered_once(house: House, tab: Tab, ot
     expect(tab.log.locator(".ask")).to_contain_text("Denied by")
 
 
+def test_what_is_allowed_is_done_once(house: House, tab: Tab) -> None:
+    wants_to_steer(house, "allow this")
+    tab.open().say("allow this")
+    tab.log.locator(".ask").get_by_role("button", name="Allow once").click()
+    expect(tab.log).to_contain_text("So be it.")
+    assert (house.up.vault / "CLAUDE.md").read_text() == "allow this\n"
+    tab.rests()
+    tab.page.reload()
+    expect(tab.log.locator(".ask")).to_contain_text("Allowed by admin")
+    expect(tab.log.locator(".tool")).not_to_contain_text("refused")
+    expect(tab.log.locator(".tool")).not_to_contain_text("failed")
+
+
 def test_a_key_answers_and_nobody_who_writes_answers_by_it(house: House, tab: Tab) -> None:
     wants_to_steer(house, "by a key")
     tab.open().say("by a key")
