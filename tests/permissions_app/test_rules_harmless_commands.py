@@ -165,6 +165,8 @@ HARMLESS = [
     "cat su.md",
     "npm install sudo-prompt",
     "grep -e .env x",
+    "grep -rn x --exclude=.env --exclude-dir=.ssh .",
+    "tar --exclude=.env --exclude='*.log' -czf notes.tgz notes",
     'echo "$(date)" sudo',
     "function_su() { ls; }; function_su",
     "git log --grep=sudo",

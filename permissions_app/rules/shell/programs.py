@@ -30,6 +30,8 @@ _EDITS = frozenset({"sed", "gsed", "perl"})
 _OUTPUT = re.compile(r"-[a-zA-Z]*[oOt]|--(output(-document)?|target-directory)")
 _GREPS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack", "zgrep"})
 _KEYWORDS = frozenset({"{", "}", "!", "if", "then", "elif", "else", "fi", "while", "until", "do", "done"})
+_LEAVES_OUT = _GREPS | {"tar", "rsync", "du", "diff"}
+_LEFT_OUT = re.compile(r"--exclude(-dir)?=")
 _GIVES_PATTERN = re.compile(r"-[a-zA-Z]*[ef]|--(regexp|file)")
 _TAKES_MESSAGE = frozenset({"git", "gh", "hg", "jj"})
 _MESSAGE = re.compile(r"-[a-z]*m|--message|--title|--body|-t|-b")
@@ -166,7 +168,7 @@ def _quoted(text: str) -> str:
 
 
 def _name_paths(line: "Line", name: str, arguments: list[Word]) -> None:
-    """What a command says, looks for or writes down as a message names no file."""
+    """What a command says, looks for, leaves out or writes down as a message names no file."""
     if name in _SAYS:
         return
     texts = [word.text for word in arguments]
@@ -176,6 +178,8 @@ def _name_paths(line: "Line", name: str, arguments: list[Word]) -> None:
         if (name in _GREPS and texts[position - 1] in {"-e", "--regexp"})
         or (name in _TAKES_MESSAGE and _MESSAGE.fullmatch(texts[position - 1]))
     }
+    if name in _LEAVES_OUT:
+        skipped |= {at for at, word in enumerate(arguments) if word.known and _LEFT_OUT.match(word.text)}
     if name in _GREPS and not any(_GIVES_PATTERN.match(text) for text in texts):
         skipped.add(next((i for i, text in enumerate(texts) if not text.startswith("-")), -1))
     line.paths.name(word for position, word in enumerate(arguments) if position not in skipped)
