@@ -98,9 +98,12 @@ def _settings(setting: Setting) -> str:
     return json.dumps({"permissions": {"deny": cli_deny_rules(setting)}})
 
 
-async def test_the_cli_finds_nothing_that_is_denied(odd_room: Room, tmp_path: Path) -> None:
+async def test_the_cli_finds_nothing_that_is_denied(
+    odd_room: Room, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    config = tmp_path_factory.mktemp("config")  # elsewhere: its transcript holds what is looked for
     look = {"pattern": NEEDLE, "path": str(tmp_path), "output_mode": "files_with_matches"}
-    found, by_glob = await results(odd_room.setting, tmp_path / "c", look, {**look, "glob": "**/.e*"})
+    found, by_glob = await results(odd_room.setting, config, look, {**look, "glob": "**/.e*"})
     assert sorted(Path(line).name for line in found.splitlines()[1:]) == sorted(
         ["mine", *(Path(name).name for name in OPEN)]
     )
