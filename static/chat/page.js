@@ -26,7 +26,7 @@ const scroll = new Scroll(document.querySelector("#talk"), column, document.quer
 const rail = new Rail(complain);
 const about = new About({ session, complain });
 const composer = new Composer({ session, complain, began, log, said: () => scroll.toEnd() });
-new Asks(column, { complain });
+if (composer.form) new Asks(column, { complain }); // who may only read decides nothing
 const stream = new Stream({ heard, changed: moved, gone });
 
 function complain(error) {

@@ -7,7 +7,9 @@ import pytest
 
 from agents_app.runtimes.events import BlockKind
 from agents_app.runtimes.scripted import Begin, Hold, Say, ScriptedRuntime, Use
+from sessions_app.threads import in_thread
 from tests.api.web import Web
+from tests.asked import asks
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -101,3 +103,20 @@ async def test_one_part_of_many_rows_is_one_message(ada_calls: Web, worker: Scri
     async with ada_calls.socket("/ws/page") as socket:
         await socket.send({"type": "follow", "sessionId": said["sessionId"], "after": 0})
         assert len((await socket.until("told"))[-1]["told"]) > 30
+
+
+async def test_what_waits_for_a_person_is_counted_and_goes_with_its_answer(
+    ada_calls: Web, cy_calls: Web
+) -> None:
+    said = await ada_calls.say("x")
+    request = await in_thread(asks)(said["sessionId"])
+    async with ada_calls.socket("/ws/page") as socket, cy_calls.socket("/ws/page") as of_cy:
+        await socket.send({"type": "follow", "inbox": True})
+        await of_cy.send({"type": "follow", "inbox": True})
+        assert (await of_cy.until("inbox"))[-1]["count"] == 0
+        first, asked = [(await socket.until("inbox"))[-1] for _ in range(2)]
+        assert (first["count"], first["isAll"], asked["count"]) == (0, True, 1)
+        assert f'data-request="{request.pk}"' in asked["items"][0]["html"]
+        await ada_calls.post(f"/api/permissions/{request.pk}/deny")
+        gone = (await socket.until("inbox"))[-1]
+        assert (gone["count"], gone["items"]) == (0, [{"id": f"asked-{request.pk}"}])

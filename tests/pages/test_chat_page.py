@@ -148,3 +148,10 @@ def test_what_does_not_work_here_is_not_offered(as_ada_in: Client, monkeypatch: 
 
 def test_a_chat_puts_markup_in_at_one_place_only(as_ada_in: Client) -> None:
     assert "require-trusted-types-for 'script'" in as_ada_in.get("/")["Content-Security-Policy"]
+
+
+def test_the_inbox_is_a_page_of_its_own(as_ada_in: Client, browser: Client) -> None:
+    page = as_ada_in.get("/inbox").content.decode()
+    assert "Nobody waits for you." in page
+    assert 'id="asked"' in page
+    assert browser.get("/inbox").status_code == 302
