@@ -110,10 +110,17 @@ def test_a_chat_while_it_works(any_tab: Tab, house: House) -> None:
 
 
 def test_the_other_pages(any_tab: Tab, rich: str) -> None:
-    for path in ("/", "/settings", "/nowhere"):
+    for path in ("/", "/settings", "/welcome", "/inbox", "/nowhere"):
         assert_is_for_everybody(any_tab.open(path).page)
         if path == "/nowhere":
             any_tab.complaints.clear()  # a browser says on its console that it was 404
+
+
+def test_the_console_and_the_reference(any_tab: Tab) -> None:
+    """Django's own forms for one row are as Django makes them; what people work with here are the lists."""
+    lists = ("toolrequest", "auditrow", "permissiongrant", "grantrequest")
+    for path in ("/admin/", *(f"/admin/permissions_app/{name}/" for name in lists), "/api/docs"):
+        assert_is_for_everybody(any_tab.open(path).page)
 
 
 def test_a_dialog_and_the_open_rail(any_tab: Tab, rich: str) -> None:
