@@ -131,7 +131,7 @@ def test_a_turn_is_stopped_while_the_network_is_down(start_up: StartUp, variable
     assert program.finished(accepted)[-1]["type"] == "aborted"
 
 
-def test_what_is_said_while_a_tool_runs_reaches_the_agent_with_its_answer(
+def test_what_is_said_while_a_tool_runs_is_answered_in_that_turn(
     up: RunningUp, program: Program, model: ScriptedModel
 ) -> None:
     command = "until [ -e go ]; do sleep 0.05; done; echo gone"
@@ -145,7 +145,8 @@ def test_what_is_said_while_a_tool_runs_reaches_the_agent_with_its_answer(
     (up.vault / "go").touch()
     events = program.finished(accepted)
     assert [event["content"] for event in of_type(events, "user_message")] == ["wait for it", "and this"]
-    assert of_type(events, "done")[0]["response"] == "Both are done."
+    # With the tool's answer, or after it, where the tool ends before the message is handed over: then twice.
+    assert set(of_type(events, "done")[0]["response"].split("\n\n")) == {"Both are done."}
     said = program.session(accepted["sessionId"])["messages"]
     assert [m["content"][0]["text"] for m in said if "source" in m] == ["wait for it", "and this"]
 
