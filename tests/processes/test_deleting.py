@@ -1,34 +1,18 @@
 """A chat is deleted in the real thing: no process of its agent is left, and no file."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from agents_app.demo_model.wire import say
 from tests.processes.program import Program
-from tests.processes.running import RunningUp, StartUp
+from tests.processes.running import RunningUp
 from tests.scripted_model import ScriptedModel, calls
 
 pytestmark = pytest.mark.processes
 
 WITHIN = 10.0
-
-
-@pytest.fixture
-def model() -> Iterator[ScriptedModel]:
-    with ScriptedModel() as scripted:
-        yield scripted
-
-
-@pytest.fixture
-def up(start_up: StartUp, model: ScriptedModel) -> RunningUp:
-    return start_up({"ANTHROPIC_BASE_URL": model.url})
-
-
-@pytest.fixture
-def program(up: RunningUp, variables: dict[str, str]) -> Program:
-    return Program(up, variables)
 
 
 def clis(up: RunningUp) -> list[str]:

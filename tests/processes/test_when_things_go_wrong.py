@@ -147,6 +147,7 @@ def test_what_is_said_while_a_tool_runs_is_answered_in_that_turn(
     assert [event["content"] for event in of_type(events, "user_message")] == ["wait for it", "and this"]
     # With the tool's answer, or after it, where the tool ends before the message is handed over: then twice.
     assert set(of_type(events, "done")[0]["response"].split("\n\n")) == {"Both are done."}
+    assert any("and this" in str(asked.body["messages"]) for asked in model.requests)
     said = program.session(accepted["sessionId"])["messages"]
     assert [m["content"][0]["text"] for m in said if "source" in m] == ["wait for it", "and this"]
 
