@@ -66,7 +66,8 @@ def by_itself() -> Row:
 
 
 async def _rules(vault: Path) -> Row:
-    gate = Gate(_setting(vault), is_current=_always, on_denied=_unheard)
+    setting = _setting(vault)
+    gate = Gate(setting, standing=lambda: setting, on_denied=_unheard)
     calls = [ToolCall(f"toolu_{number}", *call) for number, call in enumerate(ten_calls(vault))]
     took, alone = list[float](), list[float]()
     for _ in range(ROUNDS):
@@ -93,10 +94,6 @@ def _setting(vault: Path) -> Setting:
         own_config=None,
         own_servers=frozenset(),
     )
-
-
-async def _always() -> bool:
-    return True
 
 
 async def _unheard(call: ToolCall, decision: Decision) -> None: ...
