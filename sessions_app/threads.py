@@ -28,7 +28,6 @@ POOLS = (_pool, _looks)
 def connected(service: Callable[P, R]) -> Callable[P, R]:
     """The same, with a connection to the database that still stands. For what runs in a thread of a pool."""
 
-    @wraps(service)
     def serve(*args: P.args, **kwargs: P.kwargs) -> R:
         close_old_connections()
         return service(*args, **kwargs)

@@ -196,11 +196,11 @@ class TurnRun:
 
     def _gate_for(self, prepared: Prepared, recorder: Recorder) -> Gate:
         session = self._turn.session
+        metadata_if_held = connected(finish.MetadataIfHeld(self._hold))
 
-        @connected
         def standing() -> Setting | None:
             """What people allowed, or took away, since the last call counts from this one on."""
-            metadata = finish.metadata_if_held(self._hold)
+            metadata = metadata_if_held()
             return None if metadata is None else as_permitted(prepared.setting, session, metadata)
 
         asks = Asking(session.pk, self._hold, agent=session.agent_slug, settled=recorder.settled)
