@@ -21,7 +21,7 @@ from tests.scripted_model import ScriptedModel
 
 AIM = 1.0  # ms
 ROUNDS = 100
-TURNS = 5
+TURNS = 10
 PATIENCE = 30.0
 
 ALL = {"replace_all": True}
