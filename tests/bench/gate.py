@@ -105,11 +105,12 @@ def script(model: ScriptedModel, vault: Path) -> None:
 
 
 async def in_turns(ours: Ours, home: Path) -> list[Row]:
-    """With its look at the turn's row, while the rest of the turn works too."""
+    """With its look at the turn's row, while the rest of the turn works too. The first turn of all pays for
+    imports."""
     async with ours.web() as web:
-        for _ in range(TURNS):
+        for _ in range(1 + TURNS):
             await ours.say(web, "ten calls")
-    took = sorted(await asyncio.to_thread(_latencies, home / "db.sqlite3", TURNS * 10))
+    took = sorted((await asyncio.to_thread(_latencies, home / "db.sqlite3", 10 + TURNS * 10))[10:])
     return [
         Row("gate, a call in a turn, median", median(took), aim=AIM),
         Row("gate, a call in a turn, 9 of 10", took[len(took) * 9 // 10]),
@@ -122,7 +123,8 @@ def _latencies(file: Path, expected: int) -> list[float]:
     while monotonic() < until:
         with closing(sqlite3.connect(file, timeout=20)) as database:
             rows = database.execute(
-                "SELECT latency_ms FROM permissions_app_auditrow WHERE kind = 'decision' AND latency_ms > 0"
+                "SELECT latency_ms FROM permissions_app_auditrow WHERE kind = 'decision' AND latency_ms > 0 "
+                "ORDER BY id"
             ).fetchall()
         if len(rows) >= expected:
             return [latency for (latency,) in rows]
