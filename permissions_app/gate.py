@@ -26,7 +26,7 @@ LEADS_ELSEWHERE = deny("changed", "Where this path leads changed meanwhile. Make
 
 Heard = Callable[[ToolCall, Decision], Awaitable[None]]
 Audit = Callable[[ToolCall, Decision, float], None]  # with how many ms it took; returns at once, never raises
-Standing = Callable[[], Setting | None]  # asks the database: called in a thread
+Standing = Callable[[Setting], Setting | None]  # asks the database: called in a thread
 
 
 def _unheard(call: ToolCall, decision: Decision, latency_ms: float) -> None: ...
@@ -84,7 +84,7 @@ class _Look(NamedTuple):
 class Gate:
     """The gate of one turn.
 
-    `standing` is the setting as people have it now, or None where the worker does not hold the turn any more;
+    `standing` gives the setting with what people have allowed by now, or None where the worker does not hold the turn any more;
     `on_denied` writes a refusal into the stream; `asks` asks a person, where somebody can be asked; `audit`
     is told each decision.
 
@@ -137,7 +137,7 @@ class Gate:
 
     def _look(self, call: ToolCall, directory: Path) -> _Look:
         """Whose turn it is, and what the rules say, who look at files. One way into a thread for all."""
-        now = self._standing()
+        now = self._standing(self.setting)
         if now is None:
             return _Look(TURN_LOST, self.setting)
         setting = replace(now, working_directory=directory)

@@ -198,10 +198,10 @@ class TurnRun:
         session = self._turn.session
         metadata_if_held = connected(finish.MetadataIfHeld(self._hold))
 
-        def standing() -> Setting | None:
+        def standing(setting: Setting) -> Setting | None:
             """What people allowed, or took away, since the last call counts from this one on."""
             metadata = metadata_if_held()
-            return None if metadata is None else as_permitted(prepared.setting, session, metadata)
+            return None if metadata is None else as_permitted(setting, session, metadata)
 
         asks = Asking(session.pk, self._hold, agent=session.agent_slug, settled=recorder.settled)
         return Gate(

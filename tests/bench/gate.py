@@ -66,8 +66,7 @@ def by_itself() -> Row:
 
 
 async def _rules(vault: Path) -> Row:
-    setting = _setting(vault)
-    gate = Gate(setting, standing=lambda: setting, on_denied=_unheard)
+    gate = Gate(_setting(vault), standing=lambda setting: setting, on_denied=_unheard)
     calls = [ToolCall(f"toolu_{number}", *call) for number, call in enumerate(ten_calls(vault))]
     took, alone = list[float](), list[float]()
     for _ in range(ROUNDS):

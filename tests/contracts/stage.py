@@ -43,7 +43,7 @@ class WatchedGate(Gate):
     """The real gate, which remembers each call that it was asked about and what it said."""
 
     def __init__(self, setting: Setting) -> None:
-        super().__init__(setting, standing=lambda: setting, on_denied=self._deny)
+        super().__init__(setting, standing=lambda setting: setting, on_denied=self._deny)
         self.meanwhile: Callable[[ToolCall, Path], Awaitable[None]] | None = None
         self.asked: list[tuple[ToolCall, Decision]] = []
         self.denied: list[ToolCall] = []

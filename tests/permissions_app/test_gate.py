@@ -40,15 +40,14 @@ def setting(tmp_path: Path) -> Setting:
 class Turn:
     """What the gate asks of a turn, and what it tells it."""
 
-    def __init__(self, setting: Setting) -> None:
-        self._setting = setting
+    def __init__(self) -> None:
         self.is_held: bool | Exception = True
         self.refusals: list[tuple[str, str]] = []
 
-    def standing(self) -> Setting | None:
+    def standing(self, setting: Setting) -> Setting | None:
         if isinstance(self.is_held, Exception):
             raise self.is_held
-        return self._setting if self.is_held else None
+        return setting if self.is_held else None
 
     async def on_denied(self, call: ToolCall, decision: Decision) -> None:
         self.refusals.append((call.id, decision.rule))
@@ -70,8 +69,8 @@ class Person:
 
 
 @pytest.fixture
-def turn(setting: Setting) -> Turn:
-    return Turn(setting)
+def turn() -> Turn:
+    return Turn()
 
 
 @pytest.fixture
