@@ -84,9 +84,9 @@ class _Look(NamedTuple):
 class Gate:
     """The gate of one turn.
 
-    `standing` gives the setting with what people have allowed by now, or None where the worker does not hold the turn any more;
-    `on_denied` writes a refusal into the stream; `asks` asks a person, where somebody can be asked; `audit`
-    is told each decision.
+    `standing` gives the setting with what people have allowed by now, or None where the worker does not hold
+    the turn any more; `on_denied` writes a refusal into the stream; `asks` asks a person, where somebody can
+    be asked; `audit` is told each decision.
 
     A call of which the rules say `ask` is answered so at once, because whoever waits for the gate does not
     wait for people. It is made only if `ask`, called for it afterwards, allows it. A write that the rules
