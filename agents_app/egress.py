@@ -69,6 +69,7 @@ class EgressPass:
     may_reach: MayReach = field(default=lambda host: True, repr=False)
     connections: set["asyncio.Task[None]"] = field(default_factory=set, repr=False)
     server: asyncio.Server | None = field(default=None, repr=False)
+    is_open: asyncio.Event = field(default_factory=asyncio.Event, repr=False)  # once it has its server
     _issued: dict[str, "EgressPass"] = field(default_factory=dict, repr=False)
 
     def enter(self, turn_id: UUID, may_reach: MayReach | None = None) -> None:
@@ -177,6 +178,7 @@ class Egress:
         known.server = await asyncio.start_server(
             partial(self._serve, known), sock=listener, limit=requests.LONGEST
         )
+        known.is_open.set()
 
     async def _serve(self, known: EgressPass, reader: StreamReader, writer: StreamWriter) -> None:
         task = asyncio.current_task()

@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from permissions_app.rules.decision import Decision, Verdict, allow, deny
 from permissions_app.rules.ladder import ToolCall, decide
 from permissions_app.rules.places import at_place, place_written
 from permissions_app.rules.setting import Setting
+from sessions_app.threads import looked_up
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +26,7 @@ LEADS_ELSEWHERE = deny("changed", "Where this path leads changed meanwhile. Make
 
 Heard = Callable[[ToolCall, Decision], Awaitable[None]]
 Audit = Callable[[ToolCall, Decision, float], None]  # with how many ms it took; returns at once, never raises
+Standing = Callable[[Setting], Setting | None]  # asks the database: called in a thread
 
 
 def _unheard(call: ToolCall, decision: Decision, latency_ms: float) -> None: ...
@@ -73,12 +75,18 @@ class _Asked:
     setting: Setting
 
 
+class _Look(NamedTuple):
+    decision: Decision
+    setting: Setting
+    place: Path | None = None  # where what is allowed writes, if somebody else may have to write it
+
+
 class Gate:
     """The gate of one turn.
 
-    `is_current` says whether the worker still holds the turn, and may put a newer `setting` in place first;
-    `on_denied` writes a refusal into the stream; `asks` asks a person, where somebody can be asked; `audit`
-    is told each decision.
+    `standing` gives the setting with what people have allowed by now, or None where the worker does not hold
+    the turn any more; `on_denied` writes a refusal into the stream; `asks` asks a person, where somebody can
+    be asked; `audit` is told each decision.
 
     A call of which the rules say `ask` is answered so at once, because whoever waits for the gate does not
     wait for people. It is made only if `ask`, called for it afterwards, allows it. A write that the rules
@@ -90,14 +98,14 @@ class Gate:
         self,
         setting: Setting,
         *,
-        is_current: Callable[[], Awaitable[bool]],
+        standing: Standing,
         on_denied: Heard,
         asks: Asks | None = None,
         audit: Audit = _unheard,
     ) -> None:
         self._audit = audit
         self.setting = setting
-        self._is_current = is_current
+        self._standing = standing
         self._on_denied = on_denied
         self._asks = asks
         self._allowed: dict[str, ToolCall] = {}
@@ -118,23 +126,40 @@ class Gate:
     async def _answer(self, call: ToolCall, directory: Path) -> Decision:
         try:
             async with asyncio.timeout(ANSWERS_WITHIN):
-                decision = await self._decide(call, directory)
-                if decision.verdict is Verdict.ALLOW:
-                    await self._let_through(call, decision, directory)
-                elif decision.verdict is Verdict.DENY:
+                look = await looked_up(self._look)(call, directory)
+                decision = self._heard(call, look)
+                if decision.verdict is Verdict.DENY:
                     await self._refuse(call, decision)
         except Exception as error:
             log.exception("The gate failed and refused %s", call.name)
             return _failed(error)
         return decision
 
-    async def _let_through(self, call: ToolCall, decision: Decision, directory: Path) -> None:
-        setting = replace(self.setting, working_directory=directory)
-        place = await asyncio.to_thread(place_written, call, setting) if self.carries else None
-        if self.carries and place and self.carries.wants(call, place, is_approved=False):
-            self._asked[call.id] = _Asked(call, decision, setting)
-        else:
-            self._allowed[call.id] = call
+    def _look(self, call: ToolCall, directory: Path) -> _Look:
+        """Whose turn it is, and what the rules say, who look at files. One way into a thread for all."""
+        now = self._standing(self.setting)
+        if now is None:
+            return _Look(TURN_LOST, self.setting)
+        setting = replace(now, working_directory=directory)
+        decision = decide(call, setting)
+        is_allowed = decision.verdict is Verdict.ALLOW
+        return _Look(decision, setting, place_written(call, setting) if is_allowed and self.carries else None)
+
+    def _heard(self, call: ToolCall, look: _Look) -> Decision:
+        """Keeps what was found, for when the CLI comes with this call once more."""
+        decision, setting, place = look
+        match decision.verdict:
+            case Verdict.ALLOW if (
+                self.carries and place and self.carries.wants(call, place, is_approved=False)
+            ):
+                self._asked[call.id] = _Asked(call, decision, setting)
+            case Verdict.ALLOW:
+                self._allowed[call.id] = call
+            case Verdict.ASK if self._asks is None:
+                return Decision(Verdict.DENY, decision.rule, f"{decision.reason} Nobody can be asked here.")
+            case Verdict.ASK:
+                self._asked[call.id] = _Asked(call, decision, setting)
+        return decision
 
     def allowed_this(self, call: ToolCall) -> bool:
         """Whether this very call, with this input, was allowed a moment ago."""
@@ -180,19 +205,6 @@ class Gate:
         if decision is not TURN_LOST:  # whoever has the turn now writes its rows
             await self._on_denied(call, decision)
 
-    async def _decide(self, call: ToolCall, directory: Path) -> Decision:
-        if not await self._is_current():
-            return TURN_LOST
-        setting = replace(self.setting, working_directory=directory)
-        # In a thread: it looks at files, and a disk that hangs shall not hang every other turn.
-        decision = await asyncio.to_thread(decide, call, setting)
-        if decision.verdict is not Verdict.ASK:
-            return decision
-        if self._asks is None:
-            return Decision(Verdict.DENY, decision.rule, f"{decision.reason} Nobody can be asked here.")
-        self._asked[call.id] = _Asked(call, decision, setting)
-        return decision
-
     async def _answer_to(self, asked: _Asked) -> Answer:
         """The rules are asked again before a person is, who may have answered for this call with another, and
         after: people take their time, and what is denied by then stays denied, whatever they saw."""
@@ -228,10 +240,8 @@ class Gate:
         return Answer(allow(rule, carried.text), carried=carried)
 
     async def _again(self, asked: _Asked) -> Decision:
-        if not await self._is_current():
-            return TURN_LOST
-        setting = replace(self.setting, working_directory=asked.setting.working_directory)
-        return await asyncio.to_thread(decide, asked.call, setting)
+        look = await looked_up(self._look)(asked.call, asked.setting.working_directory)
+        return look.decision
 
 
 def _failed(error: Exception) -> Decision:

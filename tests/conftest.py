@@ -13,20 +13,20 @@ from permissions_app import audit
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Membership, Role, Workspace
 from sessions_app.access.services import caller_of_user, make_key
-from sessions_app.threads import THREADS, _pool
+from sessions_app.threads import POOLS, THREADS
 
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None) -> Iterator[None]:
-    """Before the test database goes, the threads of the service pool let go of it."""
+    """Before the test database goes, the threads of the pools let go of it."""
     yield
-    together = threading.Barrier(THREADS)
+    together = threading.Barrier(THREADS * len(POOLS))
 
     def let_go() -> None:
         connections.close_all()
         together.wait(10)
 
-    for done in [_pool.submit(let_go) for _ in range(THREADS)]:
+    for done in [pool.submit(let_go) for pool in POOLS for _ in range(THREADS)]:
         done.result(20)
 
 

@@ -1,4 +1,4 @@
-"""Runs behind the wall, before the agent: gives the egress door a socket to listen on, and becomes the agent.
+"""Runs behind the wall, beside the agent's start: gives the egress door a socket to listen on, and ends.
 
 A wall's network is a loopback of its own. A socket that was opened there stays there, whoever holds it: the
 door, outside, answers what connects to it. Like `launch.py` it stands alone and imports little.
@@ -15,17 +15,10 @@ PATIENCE = 20.0  # seconds
 
 
 def main() -> None:
-    path, *argv = sys.argv[1:]
-    variables = dict(os.environ)  # noqa: TID251 - another process, which hands it on
-    hand_over(path, variables.pop(TOKEN))
-    try:
-        os.execve(argv[0], argv, variables)  # noqa: S606 - becoming that program is the point
-    except OSError as error:
-        sys.exit(f"{argv[0]}: {error.strerror}")
+    hand_over(sys.argv[1], os.environ[TOKEN])  # noqa: TID251 - another process
 
 
 def hand_over(path: str, token: str) -> None:
-    """Ends the process where it fails: an agent that ran without could hand a socket of its own over."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

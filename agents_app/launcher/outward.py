@@ -9,14 +9,20 @@ from agents_app.sandboxes.base import Launch
 
 from . import inside
 
+# Beside the start of the agent, because Python takes 10 ms. Where it fails it ends the agent, which could
+# otherwise hand over a socket of its own. It is soon nobody's child, and so leaves the agent no zombie.
+BESIDE = (
+    f'({{ "$1" -IS "$2" "$3" || kill -9 "$$"; }} </dev/null >&2 &); unset {inside.TOKEN}; shift 3; exec "$@"'
+)
+
 PROXY = f"http://127.0.0.1:{inside.PORT}"
 PROXIED = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
 NOT_PROXIED = ("NO_PROXY", "no_proxy")
 
 
 def outward(launch: Launch, egress: Egress, known: EgressPass, not_through: str) -> Launch:
-    """The same launch, started by `inside.py`; to be confined after this. `not_through` is a host that the
-    agent reaches by itself: the model's door."""
+    """The same launch, with `inside.py` beside it; to be confined after this. The agent may be asked nothing
+    before the pass `is_open`. `not_through` is a host that it reaches by itself: the model's door."""
     python = Path(sys.executable).resolve()
     program = Path(inside.__file__).resolve()
     own = {
@@ -26,7 +32,7 @@ def outward(launch: Launch, egress: Egress, known: EgressPass, not_through: str)
     }
     return replace(
         launch,
-        argv=(str(python), "-IS", str(program), str(egress.socket), *launch.argv),
+        argv=("/bin/sh", "-c", BESIDE, "sh", str(python), str(program), str(egress.socket), *launch.argv),
         environment={**launch.environment, **own},
         readable=(*launch.readable, *_python(), program, egress.socket),
     )

@@ -36,10 +36,11 @@ from agents_app.turns.ringing import ring_workers
 from agents_app.turns.worker import Holder
 from permissions_app.asking import Asking
 from permissions_app.gate import Gate
+from permissions_app.rules.setting import Setting
 from sessions_app import bus, transcripts
 from sessions_app.log import Hold, HoldLost
 from sessions_app.models import EventType, Kind, Message, Session, SessionEvent, Turn
-from sessions_app.threads import in_thread
+from sessions_app.threads import connected, in_thread
 
 log = logging.getLogger(__name__)
 
@@ -195,23 +196,21 @@ class TurnRun:
 
     def _gate_for(self, prepared: Prepared, recorder: Recorder) -> Gate:
         session = self._turn.session
+        metadata_if_held = connected(finish.MetadataIfHeld(self._hold))
 
-        async def is_current() -> bool:
+        def standing(setting: Setting) -> Setting | None:
             """What people allowed, or took away, since the last call counts from this one on."""
-            metadata = await in_thread(finish.metadata_if_held)(self._hold)
-            if metadata is not None:
-                gate.setting = as_permitted(gate.setting, session, metadata)
-            return metadata is not None
+            metadata = metadata_if_held()
+            return None if metadata is None else as_permitted(setting, session, metadata)
 
         asks = Asking(session.pk, self._hold, agent=session.agent_slug, settled=recorder.settled)
-        gate = Gate(
+        return Gate(
             prepared.setting,
-            is_current=is_current,
+            standing=standing,
             on_denied=recorder.denied,
             asks=asks,
             audit=prepared.audit,
         )
-        return gate
 
     async def _watch(self, work: asyncio.Task[Outcome]) -> None:
         """Stops the work when somebody aborts the turn, when it is late, or when it is ours no more. It

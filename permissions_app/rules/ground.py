@@ -1,9 +1,8 @@
 """The folders of a session, followed once for each decision: links may have changed since the last."""
 
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 
-from permissions_app.rules.paths import Place, find, is_below
+from permissions_app.rules.paths import Links, Place, find, is_below
 from permissions_app.rules.setting import Setting
 
 
@@ -14,6 +13,7 @@ class Ground:
     home: Place
     scratch: Place | None
     own_config: Place | None
+    links: Links = field(compare=False)  # as this decision found them
 
     def in_scratch(self, path: str) -> bool:
         return self.scratch is not None and lies_in(path, self.scratch)
@@ -29,18 +29,16 @@ class Ground:
 
 
 def ground_of(setting: Setting) -> Ground:
+    links: Links = {}
     return Ground(
-        vault=_folder(setting.vault),
-        working_directory=_folder(setting.working_directory),
-        home=_folder(setting.home),
-        scratch=_folder(setting.scratch) if setting.scratch else None,
-        own_config=_folder(setting.own_config) if setting.own_config else None,
+        vault=find(str(setting.vault), "/", links),
+        working_directory=find(str(setting.working_directory), "/", links),
+        home=find(str(setting.home), "/", links),
+        scratch=find(str(setting.scratch), "/", links) if setting.scratch else None,
+        own_config=find(str(setting.own_config), "/", links) if setting.own_config else None,
+        links=links,
     )
 
 
 def lies_in(path: str, folder: Place) -> bool:
     return any(is_below(path, stop) for stop in folder.stops)
-
-
-def _folder(path: Path) -> Place:
-    return find(str(path), "/")

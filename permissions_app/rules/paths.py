@@ -29,20 +29,27 @@ class Place:
     links: tuple[str, ...]  # where a link stands on the way
 
 
-def find(text: str, start: str) -> Place:
-    """Follow `text` from `start`. Raises NotUnderstood where it might mean something else to the CLI."""
+Links = dict[str, str | None]  # where each leads that was looked at; None for what is no link
+
+
+def find(text: str, start: str, links: Links) -> Place:
+    """Follow `text` from `start`. Raises NotUnderstood where it might mean something else to the CLI.
+
+    What `links` hold is not looked at again: a decision looks once at each, so it sees one state of them, and
+    does not let go of the interpreter at every name of every path.
+    """
     refuse_unclear(text)
     written = os.path.join(start, text)  # noqa: PTH118  (a Path costs ten times as much)
     stops = [_normal(written)]
     ends: list[str] = []
-    links: list[str] = []
+    crossed: list[str] = []
     spellings = [stops[0]]
     if ".." in written.split("/"):
         # `link/..` is the folder above the link's target to the kernel, and the link's own to the CLI.
         spellings.append(written)
     for spelling in spellings:
-        ends.append(_follow(spelling, stops, links))
-    return Place(tuple(dict.fromkeys(stops + ends)), tuple(ends), tuple(links))
+        ends.append(_follow(spelling, stops, crossed, links))
+    return Place(tuple(dict.fromkeys(stops + ends)), tuple(ends), tuple(crossed))
 
 
 def is_below(path: str, folder: str) -> bool:
@@ -88,7 +95,7 @@ def _normal(path: str) -> str:
     return "/" + os.path.normpath(path).lstrip("/")  # normpath keeps a double slash at the front
 
 
-def _follow(path: str, stops: list[str], links: list[str]) -> str:
+def _follow(path: str, stops: list[str], crossed: list[str], links: Links) -> str:
     """Walk the path name by name as the kernel does, noting each link and what was meant after it."""
     here = "/"
     waiting = list(_backwards(path))
@@ -98,12 +105,14 @@ def _follow(path: str, stops: list[str], links: list[str]) -> str:
             here = os.path.dirname(here)  # noqa: PTH120
             continue
         step = f"{here.rstrip('/')}/{name}"
-        target = _link_at(step)
+        if step not in links:
+            links[step] = _link_at(step)
+        target = links[step]
         if target is None:
             here = step
             continue
-        links.append(step)
-        if len(links) > MAX_LINKS:
+        crossed.append(step)
+        if len(crossed) > MAX_LINKS:
             raise NotUnderstood("a path goes through too many links")
         if target.startswith("/"):
             here = "/"

@@ -68,10 +68,10 @@ def _refuse_unless_mapping(value: object) -> None:
 
 def _places(call: ToolCall, glob: str, ground: Ground) -> Iterator[Place]:
     start = ground.working_directory.stops[0]
-    yield from (find(path, start) for path in named_paths(call))
+    yield from (find(path, start, ground.links) for path in named_paths(call))
     if call.name in SEARCHERS:
-        folder = find(optional_text(call, "path"), start)
+        folder = find(optional_text(call, "path"), start, ground.links)
         yield folder
         if call.name == "Glob":
             text_argument(call, "pattern")
-            yield find(fixed_part(glob), folder.stops[0])
+            yield find(fixed_part(glob), folder.stops[0], ground.links)

@@ -43,7 +43,7 @@ class WatchedGate(Gate):
     """The real gate, which remembers each call that it was asked about and what it said."""
 
     def __init__(self, setting: Setting) -> None:
-        super().__init__(setting, is_current=self._always, on_denied=self._deny)
+        super().__init__(setting, standing=lambda setting: setting, on_denied=self._deny)
         self.meanwhile: Callable[[ToolCall, Path], Awaitable[None]] | None = None
         self.asked: list[tuple[ToolCall, Decision]] = []
         self.denied: list[ToolCall] = []
@@ -54,9 +54,6 @@ class WatchedGate(Gate):
             await self.meanwhile(call, directory)
         self.asked.append((call, decision))
         return decision
-
-    async def _always(self) -> bool:
-        return True
 
     async def _deny(self, call: ToolCall, decision: Decision) -> None:
         self.denied.append(call)

@@ -19,7 +19,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from agents_app.demo_model.wire import say
-from agents_app.egress import Egress
+from agents_app.egress import Egress, EgressPass
+from agents_app.runtimes.base import RunFailed
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.runtimes.events import Answered, RuntimeEvent
 from permissions_app.audit import Entry
@@ -134,6 +135,25 @@ async def test_a_page_is_fetched_and_no_other_host_is_asked_about_it(
     assert set(there.asked) == {NAME}
     assert [(each.outcome, dict(each.arguments)["host"]) for each in there.told] == [("allowed", NAME)]
     assert any("quinces are ripe" in str(asked.body) for asked in model.requests), answers(heard)
+
+
+async def test_an_agent_whose_way_out_cannot_be_opened_does_not_run(
+    stage: Stage, model: ScriptedModel, there: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(there.egress, "issue", EgressPass)  # one that the door does not know
+    with pytest.raises(RunFailed):
+        await stage.play("say it", web=True)
+    assert model.requests == []
+
+
+async def test_of_what_opened_it_nothing_is_left(stage: Stage, model: ScriptedModel) -> None:
+    (stage.vault / "look.sh").write_text(
+        "cat /proc/[0-9]*/status | grep -c zombie; env | grep -c PARACHUTE_EGRESS; cat /proc/[0-9]*/comm"
+    )
+    model.script("look", [calls("Bash", command="sh look.sh"), say("Looked.")])
+    (seen,) = answers(await stage.play("look", web=True))
+    assert seen.startswith("0\n0\n")
+    assert "python" not in seen
 
 
 async def test_a_program_of_the_agent_goes_the_same_way(

@@ -44,10 +44,10 @@ class Turn:
         self.is_held: bool | Exception = True
         self.refusals: list[tuple[str, str]] = []
 
-    async def is_current(self) -> bool:
+    def standing(self, setting: Setting) -> Setting | None:
         if isinstance(self.is_held, Exception):
             raise self.is_held
-        return self.is_held
+        return setting if self.is_held else None
 
     async def on_denied(self, call: ToolCall, decision: Decision) -> None:
         self.refusals.append((call.id, decision.rule))
@@ -75,7 +75,7 @@ def turn() -> Turn:
 
 @pytest.fixture
 def gate(setting: Setting, turn: Turn) -> Gate:
-    return Gate(setting, is_current=turn.is_current, on_denied=turn.on_denied)
+    return Gate(setting, standing=turn.standing, on_denied=turn.on_denied)
 
 
 async def test_what_is_allowed_is_let_through_with_this_very_input(gate: Gate, setting: Setting) -> None:
@@ -127,7 +127,7 @@ class TestAsking:
 
     @pytest.fixture
     def gate(self, setting: Setting, turn: Turn, person: "Person") -> Gate:
-        return Gate(setting, is_current=turn.is_current, on_denied=turn.on_denied, asks=person)
+        return Gate(setting, standing=turn.standing, on_denied=turn.on_denied, asks=person)
 
     async def test_it_is_made_if_a_person_allows_it(self, gate: Gate, setting: Setting) -> None:
         assert (await gate(QUESTION, setting.vault)).verdict is Verdict.ASK
@@ -221,7 +221,7 @@ class TestCarrying:
     def gate(self, setting: Setting, turn: Turn, person: Person, server: Server, rules: list[str]) -> Gate:
         gate = Gate(
             setting,
-            is_current=turn.is_current,
+            standing=turn.standing,
             on_denied=turn.on_denied,
             asks=person,
             audit=lambda call, decision, ms: rules.append(f"{decision.verdict} {decision.rule}"),
@@ -342,7 +342,7 @@ class TestItFailsClosed:
         async def fails(*_: object) -> None:
             raise ConnectionError
 
-        gate = Gate(setting, is_current=turn.is_current, on_denied=fails)
+        gate = Gate(setting, standing=turn.standing, on_denied=fails)
         assert (await gate(SECRET, setting.vault)).verdict is Verdict.DENY
 
     async def test_where_a_file_makes_it_wait(
@@ -372,7 +372,7 @@ async def test_each_decision_is_audited_once_with_what_it_took(setting: Setting,
         assert 0 <= latency_ms < 20_000
         heard.append((call.id, decision.verdict, decision.rule))
 
-    gate = Gate(setting, is_current=turn.is_current, on_denied=turn.on_denied, audit=audit)
+    gate = Gate(setting, standing=turn.standing, on_denied=turn.on_denied, audit=audit)
     allowed = await gate(READ, setting.vault)
     await gate(SECRET, setting.vault)
     await gate.refused_elsewhere(SECRET, "deny_list", "The CLI says so too.")

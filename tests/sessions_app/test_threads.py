@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from sessions_app.threads import in_thread
+from sessions_app.threads import THREADS, in_thread, looked_up
 
 # A thread of the pool looks at the connection that an earlier test has left to it.
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -52,3 +52,14 @@ async def test_a_second_cancellation_changes_nothing() -> None:
     asyncio.get_running_loop().call_soon(may_end.set)
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+async def test_looks_that_hang_hold_up_no_service_and_nobody_who_gives_up() -> None:
+    may_end = threading.Event()
+    looks = [asyncio.create_task(looked_up(may_end.wait)(10)) for _ in range(THREADS)]
+    assert await in_thread(lambda: "served")() == "served"
+    for look in looks:
+        look.cancel()
+    await asyncio.wait(looks)
+    assert not may_end.is_set()
+    may_end.set()

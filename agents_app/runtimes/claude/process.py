@@ -117,6 +117,8 @@ class ClaudeProcess:
         try:
             async with asyncio.timeout(STARTS_WITHIN):
                 await self.client.connect()
+                if self._out:
+                    await self._out.is_open.wait()
         except (ClaudeSDKError, OSError) as error:
             raise failure_to_start(error, self.heard()) from error
         self._own = await asyncio.to_thread(self._marked)

@@ -68,7 +68,7 @@ class PathsIn:
         if directory is None and not text.startswith("/"):
             return None
         try:
-            return find(text.replace(UNKNOWN, "?").strip(), directory or "/")
+            return find(text.replace(UNKNOWN, "?").strip(), directory or "/", self._line.ground.links)
         except NotUnderstood:
             return None
 
