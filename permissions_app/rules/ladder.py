@@ -91,12 +91,37 @@ def _trust_level(request: Request) -> Decision | None:
 def _control_file(request: Request) -> Decision | None:
     """In Bash behind a wall it is the wall that shows them read-only."""
     if request.reading and not request.runs_freely:
-        return None
+        return _git_settings(request)
     if not any(is_control_file(place, request.ground) for place in request.writes):
         return None
     return ask(
         "control_file",
         "This file steers agents, editors or git, so a person decides about each change to it.",
+    )
+
+
+def _git_settings(request: Request) -> Decision | None:
+    """The wall would end such a command with words that nobody understands."""
+    changes = request.held_settings
+    if not changes:
+        return None
+    if not all(change.edits for change in changes):
+        return deny(
+            "control_file",
+            "This would change settings of git in .git/config, which is read-only in here because git can "
+            "start programs by it. Parachute sets names, addresses of remotes, upstreams and the like "
+            "once a person allows it, and not this. A person may run the command themselves.",
+        )
+    if not request.is_only_settings:
+        return deny(
+            "control_file",
+            "This line would change settings of git in .git/config, which is read-only in here. Give the git "
+            "command that changes them by itself, with its words written out: then a person is asked, and "
+            "Parachute makes the change. Leave it out of other lines.",
+        )
+    return ask(
+        "control_file",
+        "This changes settings of git in .git/config, so a person decides. Parachute makes the change.",
     )
 
 

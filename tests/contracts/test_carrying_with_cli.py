@@ -2,6 +2,7 @@
 person or the rules allow it, and the model is told so."""
 
 import os
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -156,3 +157,31 @@ async def test_what_the_wall_leaves_open_the_agent_writes_itself(
     assert path.read_text() == NEW
     (answer,) = answers(heard)
     assert "Parachute" not in answer.content
+
+
+async def test_settings_of_a_repository_are_changed_for_the_agent_once_a_person_allows_it(
+    stage: Stage, person: Person, model: ScriptedModel
+) -> None:
+    config = stage.vault / ".git/config"
+    (stage.vault / ".git").rmdir()
+    subprocess.run(("git", "init", "-q"), cwd=stage.vault, check=True)
+    (stage.vault / "project").mkdir()
+    address = "https://example.org/ada/garden.git"
+    adds = calls("Bash", command=f"git remote add origin {address} && git remote -v")
+    looks = calls("Bash", command="git remote get-url origin")
+    hooks = calls("Bash", command="git config core.hooksPath Notes")
+    fresh = calls(
+        "Bash", command="cd project && git init -q && git config user.name Ada && git config user.name"
+    )
+    model.script("a remote", [adds, looks, hooks, fresh, say("Done.")])
+    heard = await stage.play("a remote")
+    added, looked, hooked, begun = answers(heard)
+    assert (added.is_error, added.content.startswith("Done: Parachute changed .git/config")) == (False, True)
+    assert looked.content == address
+    assert (hooked.is_error, ".git/config, which is read-only in here" in hooked.content) == (True, True)
+    assert (begun.is_error, begun.content) == (False, "Ada")
+    assert (len(person.asked), [call.input for call in stage.gate.denied]) == (
+        1,
+        [{"command": "git config core.hooksPath Notes"}],
+    )
+    assert config.read_text().count(address) == 1

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from permissions_app.rules.git_settings import change_by
 from permissions_app.rules.shell import danger, runners, wrappers
 from permissions_app.rules.shell.interpreters import hides, is_interpreter
 from permissions_app.rules.shell.reading import Command, Outcome
@@ -206,6 +207,13 @@ def _makes_folder(line: "Line", words: list[Word], stdin: str | None) -> str | N
     return None if any(word.text != "-d" for word in words[1:]) else "/tmp/made-by-mktemp"  # noqa: S108
 
 
+def _changes_settings(line: "Line", words: list[Word], stdin: str | None) -> None:
+    if line.scope.directory is not None:
+        texts = [word.text for word in words]
+        change = change_by(texts, line.scope.directory, line.ground.vault.stops)
+        line.reading.settings += [change] if change else []
+
+
 _SPECIAL: dict[str, Callable[["Line", list[Word], str | None], str | None]] = {
     **dict.fromkeys(SHELLS, runners.runs_code),
     **dict.fromkeys(("echo", "printf"), _says),
@@ -213,6 +221,7 @@ _SPECIAL: dict[str, Callable[["Line", list[Word], str | None], str | None]] = {
     **dict.fromkeys(("cd", "pushd", "popd"), runners.changes_directory),
     **dict.fromkeys((".", "source"), runners.sources),
     "mktemp": _makes_folder,
+    "git": _changes_settings,
     "eval": runners.evaluates,
     "trap": runners.traps,
     "watch": runners.watches,
