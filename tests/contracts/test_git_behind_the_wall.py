@@ -24,7 +24,8 @@ git checkout -q main && git branch -q -D plums && git branch side
 """
 WORKS = [
     "echo x >> notes.md && git add -A && git commit -qm 'Häppchen' && git commit -q --amend --no-edit",
-    "git checkout -q -b quinces && git commit -q --allow-empty -m x && git checkout -q main && git merge quinces",
+    "git checkout -q -b quinces && git commit -q --allow-empty -m x && git checkout -q main "
+    "&& git merge quinces",
     "git checkout -q -b mine up/plums && test -f plums.md",
     "git checkout -q plums && test -f plums.md",
     "git switch -q plums && git rebase -q main && git log --oneline | cat",
@@ -41,7 +42,8 @@ WORKS = [
     "git init -q trees/fresh && cd trees/fresh && git config core.filemode false && git branch -M trunk",
     "git rm -q --cached notes.md && git reset -q && git restore notes.md && git diff --exit-code",
     "git bisect start && git bisect reset && git notes add -m n && git gc -q && git fsck",
-    "git blame notes.md && git show --stat && git grep -n pears && git archive main | tar t && git shortlog -s HEAD",
+    "git blame notes.md && git show --stat && git grep -n pears && git archive main | tar t "
+    "&& git shortlog -s HEAD",
     "git config --global core.pager cat && git config --get user.name && git config --list",
 ]
 ENDS = [
