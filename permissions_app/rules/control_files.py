@@ -18,8 +18,8 @@ _NAMES = frozenset(
         ".envrc",
     }
 )
-# Believed in the vault's root alone; further down it is an honest name for a folder of programs. Whatever the
-# case of its letters: to many file systems, also those that a vault is synced to, `agents/` is the same folder.
+# Believed in the vault's root alone; further down it is an honest name for a folder of programs. Whatever its
+# letters' case: to many file systems, also those that a vault is synced to, `agents/` is the same folder.
 _IN_ROOT = frozenset({"agents"})
 _IN_GIT = frozenset({"hooks", "config", "config.worktree"})
 

@@ -30,13 +30,22 @@ def decide(call: ToolCall, setting: Setting) -> Decision:
         )
 
 
+_OPENS = (
+    "This command opens a path on the deny list, or names one where a file is opened: such files usually "
+    "hold secrets. No trust level lifts it. A person may run the command themselves; only who runs the "
+    "server can change the list."
+)
+_WRITES = (
+    "This command writes a file on the deny list: such files usually hold secrets, so agents neither read "
+    "nor make them. No trust level lifts it. Tell a person what belongs in it: they may run the command "
+    "themselves. Only who runs the server can change the list."
+)
+
+
 def _deny_list(request: Request) -> Decision | None:
     if request.reading and request.reading.outcome is Outcome.SECRET:
-        return deny(
-            "deny_list",
-            "This command names a path on the deny list. No trust level lifts it; only who runs the server "
-            "can change the list.",
-        )
+        writes = any(what_is_denied(place, request.ground) for place in request.writes)
+        return deny("deny_list", _WRITES if writes else _OPENS)
     found = next((what for place in request.places if (what := what_is_denied(place, request.ground))), None)
     if found is None and any(has_secret_name(piece) for piece in glob_pieces(request.glob)):
         found = "a file that usually holds secrets"
