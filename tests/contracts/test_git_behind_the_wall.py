@@ -3,6 +3,7 @@ day works. Its settings are read-only, and git says so and goes on, or ends."""
 
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -57,35 +58,54 @@ ENDS = [
 ]
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Iterator[Callable[[str], "subprocess.CompletedProcess[str]"]]:
-    vault = tmp_path / "vault"
-    vault.mkdir()
-    subprocess.run(("sh", "-ec", BEFORE), cwd=vault, check=True, capture_output=True)
-    walled = Runs(sandbox_that_runs("bubblewrap"), vault, executable(tmp_path / "launcher"))
-    let_go = placeholders.hold(vault, vault, tmp_path / "locks")
+Run = Callable[[str], "subprocess.CompletedProcess[str]"]
+
+
+@contextmanager
+def walled(vault: Path) -> Iterator[Run]:
+    runs = Runs(sandbox_that_runs("bubblewrap"), vault, executable(vault.parent / "launcher"))
+    let_go = placeholders.hold(vault, vault, vault.parent / "locks")
     inside = shown(vault, None)
     launch = replace(
-        walled.launch(),
+        runs.launch(),
         writable=inside.writable,
         readable=inside.readable,
         masked=inside.masked,
         checked=inside.checked,
     )
-    config = (vault / ".git/config").read_bytes()
-    yield lambda line: walled.run(replace(launch, argv=("/bin/sh", "-ec", line)))
+    yield lambda line: runs.run(replace(launch, argv=("/bin/sh", "-ec", line)))
     let_go()
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    (tmp_path / "vault").mkdir()
+    return tmp_path / "vault"
+
+
+@pytest.fixture
+def run(vault: Path) -> Iterator[Run]:
+    subprocess.run(("sh", "-ec", BEFORE), cwd=vault, check=True, capture_output=True)
+    config = (vault / ".git/config").read_bytes()
+    with walled(vault) as run:
+        yield run
     assert (vault / ".git/config").read_bytes() == config
 
 
 @pytest.mark.parametrize("line", WORKS)
-def test_a_day_with_git_works(run: Callable[[str], "subprocess.CompletedProcess[str]"], line: str) -> None:
+def test_a_day_with_git_works(run: Run, line: str) -> None:
     done = run(f"{line}\n[ -z $(git status --porcelain --untracked-files=no) ]")
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("line", ENDS)
-def test_settings_and_hooks_of_what_was_there_stay(
-    run: Callable[[str], "subprocess.CompletedProcess[str]"], line: str
-) -> None:
+def test_settings_and_hooks_of_what_was_there_stay(run: Run, line: str) -> None:
     assert run(line).returncode != 0
+
+
+def test_no_name_that_is_held_is_committed_in_a_repository_that_is_made_behind_the_wall(vault: Path) -> None:
+    (vault / "notes.md").write_text("Pears.")
+    with walled(vault) as run:
+        done = run("git init -q && git add -A && git commit -qm Pears && git ls-files && git status --short")
+    assert (done.stdout, done.returncode) == ("notes.md\n", 0)
+    assert {path.name for path in vault.iterdir()} == {".git", "notes.md"}
