@@ -21,7 +21,8 @@ PATIENCE = 10.0  # seconds
 NOT_FOUND, NOTHING_TO_UNSET = 1, 5  # what `git config` ends with
 
 NO_GIT = "git is not installed where Parachute runs. A person can run the command where it is."
-NOT_IN_USE = "git could not read the settings of this repository."
+TWO_NAMES = "This file has a second name (a hard link), and both would change."
+NOT_SETTINGS = "git could not read the settings of this repository."
 THERE = "There is a remote {name} already. Change its address with git remote set-url."
 NO_REMOTE = "There is no remote {name}. Make it with git remote add."
 NO_BRANCH = "No branch is checked out here. Name the branch."
@@ -36,9 +37,12 @@ class CannotSet(Exception):
 
 def change(folder: Folder, edits: Sequence[Edit]) -> str:
     """Makes all of them or, raising CannotSet, none; says which settings. `folder` is the `.git`."""
+    found = folder.look(CONFIG)
+    if found is not None and found.st_nlink > 1:
+        raise CannotSet(TWO_NAMES)
     before = folder.read(CONFIG, first=LARGEST + 1)
     if len(before) > LARGEST:
-        raise CannotSet(NOT_IN_USE)
+        raise CannotSet(NOT_SETTINGS)
     with tempfile.TemporaryDirectory(prefix="settings-") as own:
         copy = _Copy(Path(own))
         copy.file.write_bytes(before)
@@ -99,7 +103,7 @@ class _Copy:
     def git(self, *arguments: str) -> None:
         done = self._run(*arguments)
         if done.returncode != 0 and not (arguments[0].startswith("--unset") and _was_unset(done)):
-            raise CannotSet(done.stderr.strip().partition("\n")[0][:300] or NOT_IN_USE)
+            raise CannotSet(done.stderr.strip().partition("\n")[0][:300] or NOT_SETTINGS)
 
     def has(self, key: str) -> bool:
         return self._run("--get-all", key).returncode != NOT_FOUND
@@ -128,7 +132,7 @@ class _Copy:
                 timeout=PATIENCE,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise CannotSet(NOT_IN_USE) from error
+            raise CannotSet(NOT_SETTINGS) from error
 
 
 def _was_unset(done: subprocess.CompletedProcess[str]) -> bool:

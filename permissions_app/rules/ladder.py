@@ -114,6 +114,12 @@ def _git_settings(request: Request) -> Decision | None:
     changes = request.held_settings
     if not changes:
         return None
+    if any(change.by == "init" for change in changes):
+        return deny(
+            "control_file",
+            "There is a repository here already. git init would write its settings anew, and .git/config is "
+            "read-only in here. Go on without it.",
+        )
     if not all(change.edits for change in changes):
         return deny(
             "control_file",

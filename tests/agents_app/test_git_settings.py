@@ -110,6 +110,11 @@ def test_a_file_that_is_no_config_stays_as_it_is(vault: Path) -> None:
     assert (vault / ".git/config").read_text() == "[[["
 
 
+def test_a_file_with_a_second_name_stays_as_it_is(vault: Path) -> None:
+    os.link(vault / ".git/config", vault / "second")
+    assert git_settings.TWO_NAMES in carry(vault, "git config user.name Ada").text
+
+
 def test_without_a_branch_it_must_be_named(vault: Path) -> None:
     (vault / ".git/HEAD").write_text("0" * 40)
     assert git_settings.NO_BRANCH in carry(vault, "git branch -u origin/main").text

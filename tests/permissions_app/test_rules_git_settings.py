@@ -154,6 +154,10 @@ def test_the_repository_is_the_one_around_where_git_stands(kept: Room, where: st
     assert project.bash("git config user.name Ada") == RUNS
 
 
+def test_who_makes_a_repository_where_one_is_goes_on_without(kept: Room) -> None:
+    assert "There is a repository here already" in kept.decide("Bash", command="git init -q").reason
+
+
 def test_two_repositories_at_once_are_two_questions(kept: Room) -> None:
     (kept.vault / "project/.git").mkdir(parents=True)
     both = kept.with_(held=kept.setting.held | {str(kept.vault / "project/.git/config")})
