@@ -38,7 +38,7 @@ _NOT, _OR = frozenset({"!", "-not"}), frozenset({"-o", "-or"})
 _GIT_NAMES = frozenset({"check-ignore", "check-attr", "ls-files", "status"})
 _GIT_LOG = re.compile(
     r"--|--oneline|--stat|--all|--follow|--graph|-n|-\d+|--(format|pretty|since|until|after|before|author)=.*|"
-    r"--name-(only|status)|--diff-filter=.*|--no-pager|--reverse|--decorate"
+    r"--name-(only|status)|--diff-filter=.*|--no-pager|--reverse|--decorate|--full-history"
 )
 _OPENS_LIST = re.compile(r"--.*(file|from).*|-X.*", re.DOTALL)
 _INDEX_ONLY = {"--assume-unchanged", "--no-assume-unchanged", "--skip-worktree", "--no-skip-worktree", "--"}
