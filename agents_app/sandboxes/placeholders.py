@@ -91,13 +91,21 @@ def _make(name: str, parent: int) -> None:
 
 
 def _make_file(name: str, parent: int) -> None:
-    """Empty, so that what a person allows can be written into this very file: on it the walls are mounted."""
-    with suppress(FileExistsError):
+    """Empty, so that what a person allows can be written into this very file: on it the walls are mounted. On
+    a file system that keeps no such mode nobody could tell it from a person's: there it is a folder."""
+    try:
         handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=parent)
-        try:
+    except FileExistsError:
+        return
+    try:
+        with suppress(OSError):
             os.fchmod(handle, OUR_FILE)
-        finally:
-            os.close(handle)
+        is_ours = _is_our_file(os.fstat(handle))
+    finally:
+        os.close(handle)
+    if not is_ours:
+        os.unlink(name, dir_fd=parent)
+        _make(name, parent)
 
 
 def _remove(name: str, parent: int) -> None:

@@ -1,5 +1,6 @@
 """Names that are held while agents run, and what a person and git see of it."""
 
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -144,3 +145,18 @@ def test_a_name_that_is_held_is_told_from_a_file_of_a_persons(vault: Path) -> No
     assert not placeholders.is_ours(vault / ".claude")
     assert not placeholders.is_ours(vault / "project")
     let_go()
+
+
+def test_where_the_file_system_keeps_no_such_mode_a_folder_holds_the_name(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fchmod = os.fchmod
+
+    def forgets(handle: int, mode: int) -> None:
+        fchmod(handle, 0o644 if mode == placeholders.OUR_FILE else mode)
+
+    monkeypatch.setattr(os, "fchmod", forgets)
+    let_go = hold(vault)
+    assert (vault / ".mcp.json").is_dir()
+    let_go()
+    assert names(vault) == {"project"}
