@@ -1,5 +1,7 @@
 """Writes that the server makes in the place of an agent, because its wall keeps the file read-only.
 
+A Bash command that does nothing but change settings of a repository comes here too: see `git_settings.py`.
+
 What is applied is exactly one Write, Edit or MultiEdit, to exactly one place below the vault, all of it or
 nothing. The way there is by directory handles. A file that steers agents stays the same file, because walls
 are mounted on it: another that took its name would lie there open. Any other is replaced as a whole.
@@ -13,10 +15,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from agents_app import git_settings
 from agents_app.endings import to_its_end
 from permissions_app.gate import Carried
 from permissions_app.rules.control_files import steers
 from permissions_app.rules.paths import fold
+from permissions_app.rules.places import edits_in
 from permissions_app.rules.tools import Kind, ToolCall, kind_of
 from sessions_app.folders import Folder
 
@@ -24,11 +28,12 @@ log = logging.getLogger(__name__)
 
 LARGEST = 8 << 20  # bytes, before and after
 TOOLS = frozenset({"Write", "Edit", "MultiEdit"})
+SHELL = "Bash"
 
 NOT_HERE = "Parachute cannot make a change with this tool behind a wall. Use Write or Edit for this file."
 NOT_PLAIN = "What lies there is a link, a folder or a special file, and no regular file."
 NO_WAY = "The way there leads through a link or a file."
-TWO_NAMES = "This file has a second name (a hard link), and both would change."
+TWO_NAMES = git_settings.TWO_NAMES
 NOT_TEXT = "It is no text in UTF-8."
 TOO_LARGE = f"It is larger than {LARGEST >> 20} MB."
 BROKEN = "The arguments of the call are not what this tool takes."
@@ -65,7 +70,10 @@ class Carrier:
         self._leaves_open = leaves_open
 
     def wants(self, call: ToolCall, place: Path, *, is_approved: bool) -> bool:
-        if kind_of(call.name, call.input) is not Kind.WRITE or not place.is_relative_to(self._vault):
+        kind = kind_of(call.name, call.input)
+        if kind is Kind.SHELL:
+            return is_approved and place.is_relative_to(self._vault)
+        if kind is not Kind.WRITE or not place.is_relative_to(self._vault):
             return False
         return not self._leaves_open(place) or (is_approved and call.name in TOOLS)
 
@@ -75,6 +83,8 @@ class Carrier:
 
     def carry_out(self, call: ToolCall, place: Path) -> Carried:
         name = place.relative_to(self._vault)
+        if call.name == SHELL:
+            return _set(call, self._vault, name.parts)
         why = "as a person allowed" if self._leaves_open(place) else "because the wall keeps it read-only"
         try:
             apply(call, self._vault, name.parts)
@@ -84,6 +94,23 @@ class Carrier:
             f"Done: Parachute wrote {name} for you, {why}. Do not write it again. "
             "Read it before you change more of it."
         )
+
+
+def _set(call: ToolCall, vault: Path, names: tuple[str, ...]) -> Carried:
+    """A command that does no more than change settings of the repository to which the file belongs."""
+    where = "/".join(names)
+    try:
+        with Folder.at(vault) as top, top.below(*names[:-1]) as folder:
+            changed = git_settings.change(folder, edits_in(call, vault))
+    except git_settings.CannotSet as problem:
+        return Carried(f"Parachute could not change {where} for you. {problem}", is_error=True)
+    except OSError as error:
+        why = WHY.get(error.errno or 0, "The file system refused it.")
+        return Carried(f"Parachute could not change {where} for you. {why}", is_error=True)
+    return Carried(
+        f"Done: Parachute changed {where} for you ({changed}), because the wall keeps it read-only. "
+        "Nothing else of this line was run."
+    )
 
 
 def apply(call: ToolCall, vault: Path, names: tuple[str, ...]) -> None:

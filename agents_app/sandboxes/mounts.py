@@ -96,6 +96,13 @@ def leaves_open(named: list[tuple[Path, int]], place: Path) -> bool:
     return deepest == READ_WRITE
 
 
+def settings_held(named: list[tuple[Path, int]]) -> frozenset[str]:
+    """The settings of repositories that it shows read-only, and that git could have written otherwise."""
+    return frozenset(
+        str(path) for path, how in named if how == READ_ONLY and path.parts[-2:] == (".git", "config")
+    )
+
+
 def _placed(path: Path) -> Path:
     try:
         real = path.resolve(strict=True)

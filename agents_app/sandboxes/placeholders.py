@@ -4,6 +4,9 @@ What is there a wall can show read-only; what is not, an agent could make: a `.m
 some other program of the person's believes. So an empty folder holds each of these names, hidden and unknown
 to git, for as long as an agent runs in the vault, and goes with the last one. A lock in our own home counts
 them: the kernel drops it for a worker that was killed, and the next one cleans up.
+
+An empty file holds `.mcp.json` where git can be kept from listing it: the CLI writes no file in the place of
+a folder, and would say so before anybody is asked.
 """
 
 import errno
@@ -12,12 +15,16 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
+
+from agents_app.sandboxes import unlisted
 
 NAMES = (".claude", ".mcp.json", ".agents", ".vscode", ".envrc", ".obsidian")
 IN_GIT = ("hooks",)
+FILE = ".mcp.json"  # the one of them that is a file and that an agent may write once a person allows it
 OURS = 0o1755  # nobody makes a folder with this mode by chance
+OUR_FILE = 0o1644  # nor an empty file with this one
 
 _STEP = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -25,23 +32,31 @@ _STEP = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 def hold(vault: Path, directory: Path, locks: Path) -> Callable[[], None]:
     """Holds the names in the vault's root and in the directory below it, until what it returns is called."""
     locks.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folders = list(dict.fromkeys((vault, directory)))
-    name = hashlib.sha256("\0".join(map(str, folders)).encode()).hexdigest()[:24]
-    lock = os.open(locks / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(lock, fcntl.LOCK_SH)  # who holds it alone only removes a few folders
-    for folder in folders:
-        _in(vault, folder, _make)
-    return lambda: _let_go(lock, vault, folders)
+    with ExitStack() as ends:
+        for folder in dict.fromkeys((vault, directory)):
+            # One for each folder: who ends may stand in another one, and both in the vault.
+            name = hashlib.sha256(str(folder).encode()).hexdigest()[:24]
+            lock = os.open(locks / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            ends.callback(_let_go, lock, vault, folder, locks)
+            fcntl.flock(lock, fcntl.LOCK_SH)  # who holds it alone only removes a few folders
+            _take(vault, folder, locks)
+        return ends.pop_all().close
 
 
-def _let_go(lock: int, vault: Path, folders: list[Path]) -> None:
+def _take(vault: Path, folder: Path, locks: Path) -> None:
+    is_free = not os.path.lexists(folder / FILE) or is_ours(folder / FILE)
+    is_hidden = is_free and unlisted.hide(vault, folder, FILE, locks)
+    _in(vault, folder, lambda name, at: (_make_file if is_hidden and name == FILE else _make)(name, at))
+
+
+def _let_go(lock: int, vault: Path, folder: Path, locks: Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return  # another agent runs here, and the last one removes them
     else:
-        for folder in folders:
-            _in(vault, folder, _remove)
+        _in(vault, folder, _remove)
+        unlisted.show(vault, folder, FILE, locks)
     finally:
         os.close(lock)
 
@@ -75,8 +90,44 @@ def _make(name: str, parent: int) -> None:
             os.close(handle)
 
 
+def _make_file(name: str, parent: int) -> None:
+    """Empty, so that what a person allows can be written into this very file: on it the walls are mounted. On
+    a file system that keeps no such mode nobody could tell it from a person's: there it is a folder."""
+    try:
+        handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=parent)
+    except FileExistsError:
+        return
+    try:
+        with suppress(OSError):
+            os.fchmod(handle, OUR_FILE)
+        is_ours = _is_our_file(os.fstat(handle))
+    finally:
+        os.close(handle)
+    if not is_ours:
+        os.unlink(name, dir_fd=parent)
+        _make(name, parent)
+
+
 def _remove(name: str, parent: int) -> None:
     with suppress(OSError):  # what has something in it is not ours any more
         found = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        if stat.S_IMODE(found.st_mode) == OURS and stat.S_ISDIR(found.st_mode):
+        if _is_our_folder(found):
             os.rmdir(name, dir_fd=parent)
+        elif _is_our_file(found):
+            os.unlink(name, dir_fd=parent)
+
+
+def is_ours(path: Path) -> bool:
+    """Whether nothing but a name that is held lies there."""
+    with suppress(OSError):
+        found = path.lstat()
+        return _is_our_file(found) or (_is_our_folder(found) and not any(path.iterdir()))
+    return False
+
+
+def _is_our_folder(found: os.stat_result) -> bool:
+    return stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) == OURS
+
+
+def _is_our_file(found: os.stat_result) -> bool:
+    return stat.S_ISREG(found.st_mode) and stat.S_IMODE(found.st_mode) == OUR_FILE and not found.st_size

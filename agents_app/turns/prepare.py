@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from agents_app import contexts
 from agents_app.errors import AgentError
 from agents_app.runtimes.base import RunRequest
+from agents_app.sandboxes.placeholders import is_ours
 from agents_app.turns.opening import about
 from agents_app.turns.starting import Row, Start, start_of
 from agents_app.walls import wall_for
@@ -63,7 +64,12 @@ def prepare(turn: Turn, unresumable: str = "") -> Prepared:
         sandbox=wall.sandbox,
         web=wall.sandbox.is_wall and session.trust_level == TrustLevel.VAULT,
         masked=(Path(settings.PARACHUTE_HOME), vault / ".claude" / "projects"),
-        read_only=tuple(path for folder in (vault, directory) for path in control_files_in(folder)),
+        read_only=tuple(
+            path
+            for folder in (vault, directory)
+            for path in control_files_in(folder)
+            if not is_ours(path)  # a process that rests holds names, and would not fit because of them
+        ),
         writable=_writable(session),
         scratch=_own_folder(session, config, directory) / "scratch" if is_box else None,
         is_fresh=is_box,

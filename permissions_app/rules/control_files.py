@@ -10,7 +10,6 @@ _NAMES = frozenset(
     {
         ".claude",
         ".mcp.json",
-        "agents",
         ".agents",
         "claude.md",
         "agents.md",
@@ -19,25 +18,37 @@ _NAMES = frozenset(
         ".envrc",
     }
 )
+# Believed in the vault's root alone; further down it is an honest name for a folder of programs. Whatever its
+# letters' case: to many file systems, also those that a vault is synced to, `agents/` is the same folder.
+_IN_ROOT = frozenset({"agents"})
 _IN_GIT = frozenset({"hooks", "config", "config.worktree"})
 
 
 def is_control_file(place: Place, ground: Ground) -> bool:
-    return any(_steers(parts) for stop in place.stops for parts in _names_below_roots(stop, ground))
+    return any(_steers(parts) for stop in place.stops for parts in _names_below_roots(stop, ground)) or any(
+        _is_in_root(folded_parts(stop[len(vault) :]))
+        for stop in place.stops
+        for vault in ground.vault.stops
+        if is_below(stop, vault)
+    )
 
 
 def control_files_in(folder: Path) -> list[Path]:
     """Those that lie in a folder itself and are there, for a wall to show read-only."""
     try:
-        found = [path for path in folder.iterdir() if path.name.casefold() in _NAMES]
+        found = [path for path in folder.iterdir() if path.name.casefold() in _NAMES | _IN_ROOT]
     except OSError:
         return []
     return [*found, *(path for name in sorted(_IN_GIT) if (path := folder / ".git" / name).exists())]
 
 
 def steers(names: Sequence[str]) -> bool:
-    """Whether a path of these folded names, below one of a session's folders, is one."""
-    return _steers(list(names))
+    """Whether a path of these folded names, from the vault's root, is one."""
+    return _steers(list(names)) or _is_in_root(names)
+
+
+def _is_in_root(names: Sequence[str]) -> bool:
+    return not _IN_ROOT.isdisjoint(names[:1])
 
 
 def _steers(parts: list[str]) -> bool:

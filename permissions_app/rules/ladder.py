@@ -30,13 +30,22 @@ def decide(call: ToolCall, setting: Setting) -> Decision:
         )
 
 
+_OPENS = (
+    "This command opens a path on the deny list, or names one where a file is opened: such files usually "
+    "hold secrets. No trust level lifts it. A person may run the command themselves; only who runs the "
+    "server can change the list."
+)
+_WRITES = (
+    "This command writes a file on the deny list: such files usually hold secrets, so agents neither read "
+    "nor make them. No trust level lifts it. Tell a person what belongs in it: they may run the command "
+    "themselves. Only who runs the server can change the list."
+)
+
+
 def _deny_list(request: Request) -> Decision | None:
     if request.reading and request.reading.outcome is Outcome.SECRET:
-        return deny(
-            "deny_list",
-            "This command names a path on the deny list. No trust level lifts it; only who runs the server "
-            "can change the list.",
-        )
+        writes = any(what_is_denied(place, request.ground) for place in request.writes)
+        return deny("deny_list", _WRITES if writes else _OPENS)
     found = next((what for place in request.places if (what := what_is_denied(place, request.ground))), None)
     if found is None and any(has_secret_name(piece) for piece in glob_pieces(request.glob)):
         found = "a file that usually holds secrets"
@@ -91,12 +100,43 @@ def _trust_level(request: Request) -> Decision | None:
 def _control_file(request: Request) -> Decision | None:
     """In Bash behind a wall it is the wall that shows them read-only."""
     if request.reading and not request.runs_freely:
-        return None
+        return _git_settings(request)
     if not any(is_control_file(place, request.ground) for place in request.writes):
         return None
     return ask(
         "control_file",
         "This file steers agents, editors or git, so a person decides about each change to it.",
+    )
+
+
+def _git_settings(request: Request) -> Decision | None:
+    """The wall would end such a command with words that nobody understands."""
+    changes = request.held_settings
+    if not changes:
+        return None
+    if any(change.by == "init" for change in changes):
+        return deny(
+            "control_file",
+            "There is a repository here already. git init would write its settings anew, and .git/config is "
+            "read-only in here. Go on without it.",
+        )
+    if not all(change.edits for change in changes):
+        return deny(
+            "control_file",
+            "This would change settings of git in .git/config, which is read-only in here because git can "
+            "start programs by it. Parachute sets names, addresses of remotes, upstreams and the like "
+            "once a person allows it, and not this. A person may run the command themselves.",
+        )
+    if not request.is_only_settings:
+        return deny(
+            "control_file",
+            "This line would change settings of git in .git/config, which is read-only in here. Give the git "
+            "command that changes them by itself, with its words written out: then a person is asked, and "
+            "Parachute makes the change. Leave it out of other lines.",
+        )
+    return ask(
+        "control_file",
+        "This changes settings of git in .git/config, so a person decides. Parachute makes the change.",
     )
 
 

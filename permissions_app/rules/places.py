@@ -1,23 +1,30 @@
 """Where a write leads: the one place in which its path ends once links are followed."""
 
-from pathlib import Path
+from pathlib import Path, PurePath
 
-from permissions_app.rules.paths import NotUnderstood
+from permissions_app.rules import shell
+from permissions_app.rules.git_settings import Edit, edits_of
+from permissions_app.rules.ground import Ground
+from permissions_app.rules.paths import NotUnderstood, find
 from permissions_app.rules.request import Request, read
 from permissions_app.rules.setting import Setting
-from permissions_app.rules.tools import FILE_ARGUMENT, Kind, ToolCall, kind_of
+from permissions_app.rules.tools import FILE_ARGUMENT, Kind, ToolCall, kind_of, text_argument
 
 
 def place_written(call: ToolCall, setting: Setting) -> Path | None:
-    """None for a call of which it is not certain that it writes one file. It looks at files."""
+    """None for a call of which it is not certain that it writes one file, or that its wall would let it. It
+    looks at files."""
     try:
-        is_write = kind_of(call.name, call.input) is Kind.WRITE
-        return written_by(read(call, setting)) if is_write else None
+        kind = kind_of(call.name, call.input)
+        may_write = kind is Kind.WRITE or (kind is Kind.SHELL and _may_set(call, setting))
+        return written_by(read(call, setting)) if may_write else None
     except NotUnderstood:
         return None
 
 
 def written_by(request: Request) -> Path | None:
+    if request.kind is Kind.SHELL:
+        return Path(request.held_settings[0].config) if request.is_only_settings else None
     if request.kind is not Kind.WRITE:
         return None
     ends = {end for place in request.places for end in place.ends}
@@ -26,4 +33,20 @@ def written_by(request: Request) -> Path | None:
 
 def at_place(call: ToolCall, place: Path) -> ToolCall:
     """The same call by the place's own path."""
+    if call.name not in FILE_ARGUMENT:
+        return call
     return ToolCall(call.id, call.name, {**call.input, FILE_ARGUMENT[call.name]: str(place)})
+
+
+def edits_in(call: ToolCall, vault: Path) -> tuple[Edit, ...]:
+    """What a command that only changes a repository's settings changes of them, in its order."""
+    here = find(str(vault), "/")
+    ground = Ground(vault=here, working_directory=here, home=here, scratch=None, own_config=None)
+    reading = shell.read_command(text_argument(call, "command"), ground, behind_wall=True)
+    gits = (command.words for command in reading.commands if PurePath(command.words[0]).name == "git")
+    return tuple(edit for words in gits for edit in edits_of(words))
+
+
+def _may_set(call: ToolCall, setting: Setting) -> bool:
+    """Each command comes by here, and few are worth a second reading."""
+    return bool(setting.held) and "git" in str(call.input.get("command"))

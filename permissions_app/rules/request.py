@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from permissions_app.rules import shell
+from permissions_app.rules.git_settings import Change, makes_repository, only_looks
 from permissions_app.rules.ground import Ground, ground_of
 from permissions_app.rules.paths import NotUnderstood, Place, find, refuse_unclear
 from permissions_app.rules.setting import Setting, Trust
@@ -40,6 +41,31 @@ class Request:
         if self.kind is Kind.WRITE:
             return self.places
         return tuple(self.reading.writes) if self.reading else ()
+
+    @property
+    def held_settings(self) -> tuple[Change, ...]:
+        """What a command would change of repositories whose settings its wall shows read-only."""
+        if self.reading is None or self.setting.trust is not Trust.VAULT or not self.setting.behind_wall:
+            return ()
+        found = [change for change in self.reading.settings if change.config in self.setting.held]
+        made = sum(makes_repository(command.words) for command in self.reading.commands)
+        # Where the line makes one, what follows speaks of that, and not of the one around it.
+        return () if made > sum(change.by == "init" for change in found) else tuple(found)
+
+    @property
+    def is_only_settings(self) -> bool:
+        """Is all that the line does the change of one repository's settings, as its words say it?"""
+        reading, changes = self.reading, self.held_settings
+        if reading is None or not changes or reading.outcome is not shell.Outcome.WORDS or reading.indirect:
+            return False
+        others = [command for command in reading.commands if not only_looks(command.words)]
+        return (
+            len(others) == len(reading.settings) == len(changes)
+            and len({change.config for change in changes}) == 1
+            and all(change.edits for change in changes)
+            and not reading.writes
+            and "||" not in self.call.input["command"]
+        )
 
     @property
     def runs_freely(self) -> bool:

@@ -41,6 +41,7 @@ class Setting:
     agent_writes: tuple[str, ...] | None = None  # `write_permissions` of its agent; None: it has none
     has_read_strangers: bool = False  # text of the web or of a stranger: it may have been told what to do
     named_hosts: frozenset[str] = frozenset()  # that a person named in this session
+    held: frozenset[str] = frozenset()  # settings of repositories that its wall shows read-only
 
     def __post_init__(self) -> None:
         paths = (self.vault, self.working_directory, self.home, self.scratch, self.own_config)

@@ -155,8 +155,9 @@ class TestNothingElseIsTouched:
     def test_where_a_file_is_in_the_way(self, vault: Path) -> None:
         self.refused(vault, "Plans/Pears.md/CLAUDE.md")
 
-    def test_where_the_name_is_held_for_walls(self, vault: Path) -> None:
+    def test_where_a_folder_holds_the_name_for_walls(self, vault: Path) -> None:
         """A file in its place would lie open behind each of them."""
+        (vault / ".git").write_text("gitdir: elsewhere")
         let_go = placeholders.hold(vault, vault, vault.parent / "locks")
         self.refused(vault, ".mcp.json")
         let_go()

@@ -164,7 +164,8 @@ def tidying(project: Path) -> list[list[ToolUse]]:
 
 
 def next_morning(project: Path) -> list[list[ToolUse]]:
-    """In a repository that was there when the wall was built: its config and its hooks are read-only."""
+    """In a repository that was there when the wall was built: its config and its hooks are read-only, so a
+    person is asked about the remote."""
     return [
         bash("git status", "git log --oneline | head", "git checkout -q -b pruning"),
         [read(project / "README.md"), edit(project / "README.md", "The garden", "The winter garden")],
@@ -172,6 +173,12 @@ def next_morning(project: Path) -> list[list[ToolUse]]:
         bash(
             "echo more >> notes.txt", "git stash", "git stash pop", "git checkout notes.txt", "git tag winter"
         ),
+        bash("git worktree add -q -b plums ../plums", "git worktree remove ../plums", "git branch -D plums"),
+        bash(
+            "git remote add origin https://example.org/garden.git && git remote -v",
+            "git remote get-url origin",
+        ),
+        bash("test -f .env || echo none", "find . -name .env -prune -o -name '*.py' -print | xargs wc -l"),
         bash("git mv notes.txt Notes.txt", "git commit -qm 'A capital'", "git reset -q --hard HEAD~1"),
     ]
 

@@ -2,6 +2,8 @@
 person or the rules allow it, and the model is told so."""
 
 import os
+import shutil
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -21,10 +23,18 @@ from tests.contracts.stage import Stage, door_to, sandbox_that_runs
 from tests.scripted_model import ScriptedModel, calls
 
 OLD, NEW = "Prune in May.\n", "Prune in June.\n"
-CONTROL_FILES = ("CLAUDE.md", ".mcp.json", ".git/config", ".claude/settings.json", "Plans/AGENTS.md")
-HELD = {".mcp.json"}  # a folder holds its name, and the CLI writes no file in the place of one
-CASES = ((name, is_new) for name in CONTROL_FILES for is_new in (False, True))
-WRITES = [(name, is_new) for name, is_new in CASES if not (is_new and name in HELD)]
+CONTROL_FILES = (
+    *(
+        "CLAUDE.md",
+        ".mcp.json",
+        ".git/config",
+        ".claude/settings.json",
+        "Plans/AGENTS.md",
+        "Agents/gardener.md",
+    ),
+    *(".vscode/settings.json", ".obsidian/app.json", ".git/hooks/pre-commit", ".agents/gardener.md"),
+)
+WRITES = [(name, is_new) for name in CONTROL_FILES for is_new in (False, True)]
 
 
 class Person:
@@ -52,7 +62,7 @@ def person() -> Person:
 @pytest.fixture
 async def stage(model: ScriptedModel, person: Person, tmp_path: Path, settings: Any) -> AsyncIterator[Stage]:
     vault = tmp_path / "vault"
-    for name in ("Plans", ".git", "Notes"):
+    for name in ("Plans", ".git/info", "Notes"):
         (vault / name).mkdir(parents=True)
     async with AsyncExitStack() as stack:
         runtime = ClaudeRuntime(await stack.enter_async_context(door_to(model.url)), most_warm=0)
@@ -76,7 +86,7 @@ async def test_a_control_file_is_written_for_the_agent(
 ) -> None:
     path = stage.vault / name
     if not is_new:
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(OLD)
     key = f"write {name} {is_new}"
     read = [] if is_new else [calls("Read", file_path=str(path))]
@@ -156,3 +166,50 @@ async def test_what_the_wall_leaves_open_the_agent_writes_itself(
     assert path.read_text() == NEW
     (answer,) = answers(heard)
     assert "Parachute" not in answer.content
+
+
+async def test_settings_of_a_repository_are_changed_for_the_agent_once_a_person_allows_it(
+    stage: Stage, person: Person, model: ScriptedModel
+) -> None:
+    config = stage.vault / ".git/config"
+    shutil.rmtree(stage.vault / ".git")
+    subprocess.run(("git", "init", "-q"), cwd=stage.vault, check=True)
+    (stage.vault / "project").mkdir()
+    address = "https://example.org/ada/garden.git"
+    adds = calls("Bash", command=f"git remote add origin {address} && git remote -v")
+    looks = calls("Bash", command="git remote get-url origin")
+    hooks = calls("Bash", command="git config core.hooksPath Notes")
+    fresh = calls(
+        "Bash", command="cd project && git init -q && git config user.name Ada && git config user.name"
+    )
+    model.script("a remote", [adds, looks, hooks, fresh, say("Done.")])
+    heard = await stage.play("a remote")
+    added, looked, hooked, begun = answers(heard)
+    assert (added.is_error, added.content.startswith("Done: Parachute changed .git/config")) == (False, True)
+    assert looked.content == address
+    assert (hooked.is_error, ".git/config, which is read-only in here" in hooked.content) == (True, True)
+    assert (begun.is_error, begun.content) == (False, "Ada")
+    assert (len(person.asked), [call.input for call in stage.gate.denied]) == (
+        1,
+        [{"command": "git config core.hooksPath Notes"}],
+    )
+    assert config.read_text().count(address) == 1
+
+
+async def test_a_name_that_is_held_is_written_once_and_the_wall_still_holds_it(
+    stage: Stage, person: Person, model: ScriptedModel
+) -> None:
+    shutil.rmtree(stage.vault / ".git")
+    subprocess.run(("git", "init", "-q"), cwd=stage.vault, check=True)
+    path = stage.vault / ".mcp.json"
+    tries = "cat .mcp.json; echo x > .mcp.json; rm -f .mcp.json; mv .mcp.json x; umount .mcp.json"
+    looks = calls("Bash", command="git status --short; git add -A; git status --short")
+    writes = calls("Write", file_path=str(path), content=NEW)
+    model.script("held", [looks, writes, calls("Bash", command=tries), say("Written.")])
+    heard = await stage.play("held")
+    looked, written, tried = answers(heard)
+    assert (looked.is_error, ".mcp.json" in looked.content) == (False, False)
+    assert written.content.startswith("Done: Parachute wrote .mcp.json for you")
+    assert (len(person.asked), NEW.strip() in tried.content, path.read_text()) == (1, True, NEW)
+    seen = subprocess.run(("git", "status", "--short"), cwd=stage.vault, capture_output=True, text=True)
+    assert ".mcp.json" in seen.stdout

@@ -17,7 +17,10 @@ CONTROL_FILES = [
     ".mcp.json",
     "Agents/gardener.md",
     ".agents/gardener.md",
-    "projects/agents/gardener.md",
+    "agents/gardener.md",
+    "AGENTS/gardener.md",
+    "projects/.agents/gardener.md",
+    "projects/.claude/agents/gardener.md",
     "CLAUDE.md",
     "notes/claude.MD",
     "AGENTS.md",
@@ -133,10 +136,28 @@ def test_a_write_to_a_control_file_asks_at_any_trust(room: Room, name: str) -> N
 
 @pytest.mark.parametrize(
     "name",
-    ["claude.txt", "Agents.txt", "my-agents/x.md", ".gitignore", ".git/HEAD", "git/hooks/x", "notes/CLAUDE"],
+    [
+        *(
+            "claude.txt",
+            "Agents.txt",
+            "my-agents/x.md",
+            ".gitignore",
+            ".git/HEAD",
+            "git/hooks/x",
+            "notes/CLAUDE",
+        ),
+        *("src/agents/x.py", "projects/Agents/gardener.md", "notes/agents"),
+    ],
 )
 def test_what_only_looks_like_a_control_file_is_written(room: Room, name: str) -> None:
     assert room.write(room.vault / name) == WRITING
+
+
+def test_a_folder_of_programs_called_agents_is_written_wherever_the_cli_stands(room: Room) -> None:
+    (room.vault / "src").mkdir()
+    moved = room.with_(working_directory=room.vault / "src")
+    assert moved.write("agents/x.py") == room.at_full.write(room.outside / "agents/x.py") == WRITING
+    assert moved.write("../agents/x.md") == ASKS
 
 
 def test_a_link_to_a_control_file_asks(room: Room) -> None:

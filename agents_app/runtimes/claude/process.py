@@ -32,7 +32,7 @@ from agents_app.runtimes.claude import memory
 from agents_app.runtimes.claude.failures import failure_to_confine, failure_to_start
 from agents_app.runtimes.claude.options import Doors, launch_for, options_for
 from agents_app.sandboxes.base import CannotConfine, Launch
-from agents_app.sandboxes.mounts import leaves_open, named_paths
+from agents_app.sandboxes.mounts import leaves_open, named_paths, settings_held
 from permissions_app.audit import PLATFORM
 from permissions_app.audit.decisions import TurnAudit
 from permissions_app.gate import Answer
@@ -135,6 +135,11 @@ class ClaudeProcess:
         if shown is None:
             return None
         return Carrier(self.fingerprint.vault, lambda place: leaves_open(shown, place))
+
+    @property
+    def held(self) -> frozenset[str]:
+        """The settings of repositories that its wall shows read-only."""
+        return settings_held(self._shown or [])
 
     async def rest(self) -> int:
         """Between turns it may neither ask the model nor use a tool, and what the last turn left is ended.

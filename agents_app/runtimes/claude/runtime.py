@@ -51,6 +51,7 @@ class ClaudeRuntime:
         process, was_warm = await self._process(request, gate, waits)
         name = "demo" if self._door.upstream.is_demo else ""
         gate.carries = process.carrier
+        gate.setting = replace(gate.setting, held=process.held)
         run = ClaudeRun(process, request, gate, was_warm=was_warm, model_name=name)
         is_kept = False
         self._starts.running += 1

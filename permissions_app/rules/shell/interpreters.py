@@ -18,7 +18,7 @@ _INLINE = {
         r"-[a-zA-Z]*c.*|-Command|-Enc.*|-"
     ),
     r"emacs|emacsclient": r"--eval.*|-eval|--execute|-f|-l|--load",
-    r"vi|vim|nvim|ex|view|vimdiff|gvim|rvim": r"-c.*|--cmd|\+.*|-S.*|-s",
+    r"vi|vim|nvim|ex|view|vimdiff|gvim|rvim": r"-c.*|--cmd|\+(?!\d*$).*|-S.*|-s",
     r"gdb|lldb": r"-ex.*|-x|-o|--eval-command.*",
     r"(g|m|n)?awk": "",
     r"sqlite3|psql|mysql": r".*(\.shell|\.system|\\!).*",
@@ -43,7 +43,7 @@ _STARTS_COMMAND = {
     "sort": r"--compress-program.*",
     "zip": r"-TT.*|--unzip-command.*",
     "man": r"-P.*|--pager.*|-H.*",
-    "less": r"\+.*|-k.*",
+    "less": r"\+(?![GF]?$|\d+g?$).*|-k.*",
     "git": r"--exec-path=.*|--upload-pack.*|--receive-pack.*|--exec.*|-x.*|--extcmd.*|-O.*|--open-files.*",
     "nmap": r"--script.*",
     "tcpdump": r"-z.*",
@@ -66,6 +66,7 @@ _ALWAYS = frozenset(
         *("red", "ex", "m4"),
     }
 )
+_LISTS = {"tmux": ["ls"], "screen": ["-ls"], "crontab": ["-l"], "at": ["-l"]}  # and start nothing
 _STARTS = {name: re.compile(options, re.DOTALL) for name, options in _STARTS_COMMAND.items()}
 _AWK_RUNS = re.compile(r"system\s*\(|\|\s*(getline|&|\"|\w)|\"\s*\||@load|\\x|\|&|print.*\|")
 _SED_RUNS = re.compile(r"(^|[;\n{}]|\d|/|\$)\s*[eE](\s|$|;)|s(.).*\3.*\3[gpiIm0-9]*e", re.DOTALL)
@@ -84,7 +85,7 @@ def is_interpreter(name: str) -> bool:
 def hides(name: str, arguments: list[str], *, has_input: bool) -> bool:
     """Does it run code that stands in its words or comes in from elsewhere?"""
     if name in _ALWAYS:
-        return True
+        return has_input or arguments != _LISTS.get(name)
     if name in _STARTS and any(_STARTS[name].fullmatch(word) for word in arguments):
         return name != "git" or not _is_harmless_git(arguments)
     if name == "git":

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from permissions_app.rules.git_settings import change_by
 from permissions_app.rules.shell import danger, runners, wrappers
 from permissions_app.rules.shell.interpreters import hides, is_interpreter
+from permissions_app.rules.shell.mentions import mentioned
 from permissions_app.rules.shell.reading import Command, Outcome
 from permissions_app.rules.shell.runners import SHELLS
 from permissions_app.rules.shell.words import Word
@@ -16,7 +18,6 @@ from permissions_app.rules.shell.worst import is_dangerous
 if TYPE_CHECKING:
     from permissions_app.rules.shell.walk import Line
 
-_SAYS = frozenset({"echo", "printf"})
 _WRITES = frozenset(
     {
         *("tee", "mv", "rm", "rmdir", "touch", "truncate", "shred"),
@@ -27,14 +28,10 @@ _WRITES = frozenset(
 _COPIES = frozenset({"cp", "ln", "install", "rsync", "scp"})
 _DOWNLOADS = frozenset({"curl", "wget", "sort", "gcc", "pandoc"})
 _EDITS = frozenset({"sed", "gsed", "perl"})
+_SCRIPTED = frozenset({"sed", "gsed", "awk", "gawk", "mawk", "nawk"})
+_OPENS = re.compile(r"getline|[rRwW]\s+\S")  # a script of theirs that reads or writes a file of its own
 _OUTPUT = re.compile(r"-[a-zA-Z]*[oOt]|--(output(-document)?|target-directory)")
-_GREPS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack", "zgrep"})
 _KEYWORDS = frozenset({"{", "}", "!", "if", "then", "elif", "else", "fi", "while", "until", "do", "done"})
-_LEAVES_OUT = _GREPS | {"tar", "rsync", "du", "diff"}
-_LEFT_OUT = re.compile(r"--exclude(-dir)?=")
-_GIVES_PATTERN = re.compile(r"-[a-zA-Z]*[ef]|--(regexp|file)")
-_TAKES_MESSAGE = frozenset({"git", "gh", "hg", "jj"})
-_MESSAGE = re.compile(r"-[a-z]*m|--message|--title|--body|-t|-b")
 _HIDES = frozenset(
     {
         *("for", "case", "select", "function", "[["),  # not read as what they are
@@ -92,10 +89,15 @@ def _judge_program(line: "Line", name: str, words: list[Word], stdin: str | None
     _note(line, words)
     arguments = words[1:]
     texts = [word.text for word in arguments]
-    _name_paths(line, name, arguments)
+    skipped = mentioned(name, arguments, feeds=line.feeds > 0)
+    named = [word for position, word in enumerate(arguments) if position not in skipped]
+    line.paths.name(named)
+    for word in named if name in _SCRIPTED else []:
+        if _OPENS.search(word.text):
+            line.paths.code(word.text)
     if is_dangerous(line, name, arguments):
         line.reading.found(Outcome.DANGEROUS)
-    line.paths.write(_written(name, arguments))
+    line.paths.write(_written(name, named))
     if name in _HIDES or hides(name, texts, has_input=stdin is not None):
         line.reading.found(Outcome.UNREADABLE)
         for text in texts:
@@ -167,24 +169,6 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def _name_paths(line: "Line", name: str, arguments: list[Word]) -> None:
-    """What a command says, looks for, leaves out or writes down as a message names no file."""
-    if name in _SAYS:
-        return
-    texts = [word.text for word in arguments]
-    skipped = {
-        position
-        for position in range(1, len(texts))
-        if (name in _GREPS and texts[position - 1] in {"-e", "--regexp"})
-        or (name in _TAKES_MESSAGE and _MESSAGE.fullmatch(texts[position - 1]))
-    }
-    if name in _LEAVES_OUT:
-        skipped |= {at for at, word in enumerate(arguments) if word.known and _LEFT_OUT.match(word.text)}
-    if name in _GREPS and not any(_GIVES_PATTERN.match(text) for text in texts):
-        skipped.add(next((i for i, text in enumerate(texts) if not text.startswith("-")), -1))
-    line.paths.name(word for position, word in enumerate(arguments) if position not in skipped)
-
-
 def _says(line: "Line", words: list[Word], stdin: str | None) -> str | None:
     texts = [word.text for word in words[1:]]
     if any(not word.known or word.pattern for word in words):
@@ -206,6 +190,13 @@ def _makes_folder(line: "Line", words: list[Word], stdin: str | None) -> str | N
     return None if any(word.text != "-d" for word in words[1:]) else "/tmp/made-by-mktemp"  # noqa: S108
 
 
+def _changes_settings(line: "Line", words: list[Word], stdin: str | None) -> None:
+    if line.scope.directory is not None:
+        texts = [word.text for word in words]
+        change = change_by(texts, line.scope.directory, line.ground.vault.stops)
+        line.reading.settings += [change] if change else []
+
+
 _SPECIAL: dict[str, Callable[["Line", list[Word], str | None], str | None]] = {
     **dict.fromkeys(SHELLS, runners.runs_code),
     **dict.fromkeys(("echo", "printf"), _says),
@@ -213,6 +204,7 @@ _SPECIAL: dict[str, Callable[["Line", list[Word], str | None], str | None]] = {
     **dict.fromkeys(("cd", "pushd", "popd"), runners.changes_directory),
     **dict.fromkeys((".", "source"), runners.sources),
     "mktemp": _makes_folder,
+    "git": _changes_settings,
     "eval": runners.evaluates,
     "trap": runners.traps,
     "watch": runners.watches,

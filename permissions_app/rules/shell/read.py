@@ -16,6 +16,7 @@ def read_command(text: str, ground: Ground, *, behind_wall: bool) -> Reading:
             # A loop or a function runs again with what was assigned further down.
             line.scope.directory = ground.working_directory.stops[0]
             reading.commands.clear()
+            reading.settings.clear()
             line.code(text)
     except (Unreadable, RecursionError):
         reading.found(Outcome.UNREADABLE)

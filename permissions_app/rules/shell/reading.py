@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from permissions_app.rules.git_settings import Change
 from permissions_app.rules.paths import Place
 
 
@@ -29,6 +30,7 @@ class Reading:
     places: list[Place] = field(default_factory=list)  # what its words would be as paths
     writes: list[Place] = field(default_factory=list)  # those of them that it writes or removes
     scripts: list[Place] = field(default_factory=list)  # files that may hold what it runs
+    settings: list[Change] = field(default_factory=list)  # what it changes in repositories' settings
     # Something makes words mean another thing than they say (a function, an alias, a variable in front), or
     # starts a command from words, or is known at run time only: no pattern holds for such a line.
     indirect: bool = False

@@ -43,3 +43,14 @@ def calls_itself_twice(node: Node, name: str) -> bool:
         forks |= child.type in {"pipeline", "&"}
         waiting.extend(child.children)
     return calls > 1 and forks
+
+
+def redirected_to(test: Node) -> list[Node]:
+    """What the parser took for comparisons with `<` and `>`: the word on the right of each."""
+    found, waiting = [], list(test.children)
+    while waiting:
+        child = waiting.pop()
+        if child.type == "binary_expression" and any(each.type.strip("<>") == "" for each in child.children):
+            found.append(child.named_children[-1])
+        waiting.extend(child.children)
+    return found

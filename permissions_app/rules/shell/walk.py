@@ -11,7 +11,7 @@ from permissions_app.rules.shell import programs
 from permissions_app.rules.shell.parse import Unreadable, is_whole_line, parse, text_of
 from permissions_app.rules.shell.paths_in import PathsIn
 from permissions_app.rules.shell.reading import Outcome, Reading
-from permissions_app.rules.shell.shapes import calls_itself_twice, flat, only, sentences
+from permissions_app.rules.shell.shapes import calls_itself_twice, flat, only, redirected_to, sentences
 from permissions_app.rules.shell.words import UNKNOWN, Expander, Scope, Word
 
 MAX_DEPTH = 4  # of code in code
@@ -24,6 +24,9 @@ _VALUES = frozenset(
 )
 _OWN_SHELL = frozenset({"subshell", "command_substitution", "process_substitution"})
 _SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
+_COMPARISONS = frozenset(
+    {"unary_expression", "binary_expression", "parenthesized_expression", "negated_command"}
+)
 _SILENT = frozenset({"comment", "heredoc_start", "heredoc_end", "variable_name"})
 
 
@@ -36,6 +39,7 @@ class Line:
         self.paths = PathsIn(self)
         self._expander = Expander(scope, lambda node: self.visit(node, None), self._left_as_text)
         self._depth = self._level = 0
+        self.feeds = 0  # around what is read now: pipes and substitutions, that take what it prints
 
     def code(self, text: str, stdin: str | None = None) -> str | None:
         """Reads text that is run as a command; says what it prints, where that is clear."""
@@ -72,10 +76,12 @@ class Line:
         if self._level > MAX_LEVEL:
             raise Unreadable
         before = self.scope.directory
+        self.feeds += node.type in _SUBSTITUTIONS
         try:
             return self._visit(node, stdin)
         finally:
             self._level -= 1
+            self.feeds -= node.type in _SUBSTITUTIONS
             if node.type in _OWN_SHELL:
                 self.scope.directory = before
 
@@ -108,18 +114,48 @@ class Line:
             else:
                 self.visit(child, None)
 
+    def _test(self, node: Node) -> None:
+        """What it asks of a file reveals none of its content. To `[` a `>` is a redirection."""
+        redirected = [] if text_of(node).startswith("[[") else redirected_to(node)
+        if redirected:
+            self._in_order(node.named_children, None)
+            for target in redirected:
+                for words in self._expander.words(target):
+                    self.paths.write(words)
+        else:
+            self._ask(node)
+
+    def _ask(self, node: Node) -> None:
+        for child in node.named_children:
+            if child.type in _VALUES:
+                self._expander.words(child)
+            elif child.type in _COMPARISONS:
+                self._ask(child)
+            else:
+                self.visit(child, None)
+
     def _in_order(self, nodes: Iterable[Node], stdin: str | None) -> str | None:
         printed = [self.visit(node, stdin) for node in nodes if node.type != "comment"]
         known = [text for text in printed if text is not None]
         return "\n".join(known) if known and len(known) == len(printed) else None
 
-    def _pipe(self, nodes: Iterable[Node], stdin: str | None) -> str | None:
-        for node in nodes:
+    def _pipe(self, nodes: Iterable[Node], stdin: str | None, *, feeds: bool = False) -> str | None:
+        """`feeds`: another that is not among these takes what the last one prints."""
+        waiting = [node for node in nodes if node.type != "comment"]
+        while waiting:
+            node = waiting.pop(0)
             before = self.scope.directory
-            printed = self.visit(node, stdin)
+            printed = self._feeding(node, stdin, feeds=feeds or bool(waiting))
             stdin = UNKNOWN if printed is None else printed
             self.scope.directory = before
         return stdin
+
+    def _feeding(self, node: Node, stdin: str | None, *, feeds: bool) -> str | None:
+        self.feeds += feeds
+        try:
+            return self.visit(node, stdin)
+        finally:
+            self.feeds -= feeds
 
     def _command(self, node: Node, stdin: str | None, more: list[Node]) -> str | None:
         parts: list[list[tuple[Word, ...]]] = []
@@ -141,12 +177,13 @@ class Line:
         more: list[Node] = []
         after: list[Node] = []
         redirects = [child for child in node.named_children if body is None or child.id != body.id]
-        printed_away = False
+        printed_away = feeds = False
         while redirects:
             child = redirects.pop(0)
             if child.type == "file_redirect":
                 more += self._redirect(child)
                 printed_away |= not re.match(r"2|<", text_of(child))
+                feeds |= printed_away and not text_of(child).endswith("/dev/null")
                 stdin = UNKNOWN if re.match(r"0?<", text_of(child)) else stdin
             elif child.type == "herestring_redirect":
                 stdin = self._herestring(child)
@@ -159,7 +196,12 @@ class Line:
                         more.append(inner)
                     elif not inner.type.startswith("heredoc") and inner.type != "file_descriptor":
                         after.append(inner)
-        printed = self._body(body, stdin, more)
+        feeds |= bool(after)
+        self.feeds += feeds
+        try:
+            printed = self._body(body, stdin, more)
+        finally:
+            self.feeds -= feeds
         printed = None if printed_away else printed
         for inner in after:
             follows_pipe = inner.type == "pipeline" and text_of(inner).startswith("|")
@@ -178,7 +220,7 @@ class Line:
             *before, last = [node for node in flat(body) if node.type != "comment"]
             if body.type == "pipeline":
                 *before, last = [node for node in body.named_children if node.type != "comment"]
-                piped = self._pipe(before, None)
+                piped = self._pipe(before, None, feeds=True)
                 return self._body(last, piped if stdin is None else stdin, more)
             self._in_order(before, None)
             return self._body(last, stdin, more)
@@ -265,7 +307,13 @@ class Line:
             self.functions.add(text_of(name))
             if calls_itself_twice(node, text_of(name)):
                 self.reading.found(Outcome.DANGEROUS)
-        self._in_order([child for child in node.named_children if name is None or child.id != name.id], None)
+        self.feeds += 1  # who calls it may take what it prints
+        try:
+            self._in_order(
+                [child for child in node.named_children if name is None or child.id != name.id], None
+            )
+        finally:
+            self.feeds -= 1
 
     def go_to(self, word: Word | None) -> None:
         """After a `cd`: relative paths begin elsewhere, or nobody can say where."""
@@ -289,6 +337,7 @@ _WITHOUT_OUTPUT: dict[str, Callable[[Line, Node], None]] = {
     "for_statement": Line._loop,
     "function_definition": Line._function,
     "file_redirect": lambda line, node: line._redirect_more(node),
+    "test_command": Line._test,
     "case_statement": Line._case,
     "case_item": Line._case,
 }

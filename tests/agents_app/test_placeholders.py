@@ -1,0 +1,162 @@
+"""Names that are held while agents run, and what a person and git see of it."""
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agents_app.carrying import Carrier
+from agents_app.sandboxes import placeholders
+from permissions_app.rules.tools import ToolCall
+
+HELD = {".claude", ".mcp.json", ".agents", ".vscode", ".envrc", ".obsidian"}
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    (tmp_path / "vault/project").mkdir(parents=True)
+    return tmp_path / "vault"
+
+
+def hold(vault: Path, directory: Path | None = None) -> Callable[[], None]:
+    return placeholders.hold(vault, directory or vault, vault.parent / "locks")
+
+
+def git(folder: Path, *words: str) -> str:
+    done = subprocess.run(("git", *words), cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_the_names_are_held_until_the_last_one_lets_go(vault: Path) -> None:
+    first, second = hold(vault), hold(vault)
+    first()
+    assert names(vault) == {*HELD, "project"}
+    second()
+    assert names(vault) == {"project"}
+
+
+def test_who_stands_in_another_folder_holds_the_root_too(vault: Path) -> None:
+    first, second = hold(vault, vault / "project"), hold(vault)
+    first()
+    assert names(vault) == {*HELD, "project"}
+    assert names(vault / "project") == set()
+    second()
+    assert names(vault) == {"project"}
+
+
+def test_what_was_there_stays_as_it_was(vault: Path) -> None:
+    git(vault, "init", "-q")
+    (vault / ".mcp.json").write_text("{}")
+    (vault / ".vscode").mkdir()
+    exclude = vault / ".git/info/exclude"
+    before = exclude.read_text()
+    let_go = hold(vault)
+    assert "?? .mcp.json" in git(vault, "status", "--short")
+    let_go()
+    assert (names(vault), exclude.read_text()) == ({".git", ".mcp.json", ".vscode", "project"}, before)
+
+
+@pytest.mark.parametrize("top", [".", "project"])
+def test_git_lists_none_of_them(vault: Path, top: str) -> None:
+    git(vault / top, "init", "-q")
+    exclude = vault / top / ".git/info/exclude"
+    before = exclude.read_text()
+    first, second = hold(vault, vault / "project"), hold(vault, vault / "project")
+    assert (vault / "project/.mcp.json").is_file()
+    git(vault / top, "add", "-A")
+    assert git(vault / top, "status", "--short") == ""
+    first()
+    assert git(vault / top, "status", "--short") == ""
+    second()
+    assert exclude.read_text() == before
+
+
+@pytest.mark.parametrize("kind", ["worktree", "around", "no info", "odd name"])
+def test_where_git_could_not_be_kept_from_it_a_folder_holds_the_name(vault: Path, kind: str) -> None:
+    directory = vault
+    if kind == "worktree":
+        (vault / ".git").write_text("gitdir: elsewhere")
+    elif kind == "around":
+        git(vault.parent, "init", "-q")
+    elif kind == "no info":
+        (vault / ".git").mkdir()
+    else:
+        git(vault, "init", "-q")
+        directory = vault / "what?"
+        directory.mkdir()
+    let_go = hold(vault, directory)
+    assert (directory / ".mcp.json").is_dir()
+    let_go()
+    assert ".mcp.json" not in names(directory)
+
+
+def test_what_a_person_allowed_goes_into_the_file_on_which_walls_are_mounted(vault: Path) -> None:
+    git(vault, "init", "-q")
+    let_go = hold(vault)
+    before = (vault / ".mcp.json").stat().st_ino
+    call = ToolCall("t", "Write", {"content": "{}"})
+    assert not Carrier(vault, lambda place: False).carry_out(call, vault / ".mcp.json").is_error
+    assert (vault / ".mcp.json").stat().st_ino == before
+    let_go()
+    assert (vault / ".mcp.json").read_text() == "{}"
+    assert "?? .mcp.json" in git(vault, "status", "--short")
+
+
+def test_what_a_killed_worker_left_goes_with_the_next(vault: Path) -> None:
+    git(vault, "init", "-q")
+    before = (vault / ".git/info/exclude").read_text()
+    let_go = hold(vault)
+    lines = (vault / ".git/info/exclude").read_text()
+    let_go()
+    (vault / ".git/info/exclude").write_text(lines)
+    (vault / ".mcp.json").touch()
+    (vault / ".mcp.json").chmod(placeholders.OUR_FILE)
+    hold(vault)()
+    assert (names(vault), (vault / ".git/info/exclude").read_text()) == ({".git", "project"}, before)
+
+
+@pytest.mark.parametrize("link", [".mcp.json", ".git/info", ".git/info/exclude", ".git"])
+def test_nothing_is_followed_out_of_the_vault(vault: Path, link: str) -> None:
+    git(vault, "init", "-q")
+    outside = vault.parent / "outside"
+    (outside / "info").mkdir(parents=True)
+    (outside / "exclude").write_text("theirs\n")
+    path = vault / link
+    if path.exists():
+        path.rename(vault / "moved")
+    path.symlink_to(outside / "exclude" if link.endswith(("exclude", "json")) else outside)
+    hold(vault)()
+    assert (outside / "exclude").read_text() == "theirs\n"
+    assert names(outside) == {"info", "exclude"}
+
+
+def test_a_name_that_is_held_is_told_from_a_file_of_a_persons(vault: Path) -> None:
+    let_go = hold(vault)
+    assert all(placeholders.is_ours(vault / name) for name in HELD)
+    (vault / ".mcp.json").write_text("{}")
+    (vault / ".claude/settings.json").write_text("{}")
+    assert not placeholders.is_ours(vault / ".mcp.json")
+    assert not placeholders.is_ours(vault / ".claude")
+    assert not placeholders.is_ours(vault / "project")
+    let_go()
+
+
+def test_where_the_file_system_keeps_no_such_mode_a_folder_holds_the_name(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fchmod = os.fchmod
+
+    def forgets(handle: int, mode: int) -> None:
+        fchmod(handle, 0o644 if mode == placeholders.OUR_FILE else mode)
+
+    monkeypatch.setattr(os, "fchmod", forgets)
+    let_go = hold(vault)
+    assert (vault / ".mcp.json").is_dir()
+    let_go()
+    assert names(vault) == {"project"}
