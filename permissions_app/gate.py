@@ -12,6 +12,7 @@ from permissions_app.rules.decision import Decision, Verdict, allow, deny
 from permissions_app.rules.ladder import ToolCall, decide
 from permissions_app.rules.places import at_place, place_written
 from permissions_app.rules.setting import Setting
+from permissions_app.rules.tools import READS_STRANGERS
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +29,9 @@ Audit = Callable[[ToolCall, Decision, float], None]  # with how many ms it took;
 
 
 def _unheard(call: ToolCall, decision: Decision, latency_ms: float) -> None: ...
+
+
+async def _unmarked() -> None: ...
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,8 @@ class Gate:
 
     `is_current` says whether the worker still holds the turn, and may put a newer `setting` in place first;
     `on_denied` writes a refusal into the stream; `asks` asks a person, where somebody can be asked; `audit`
-    is told each decision.
+    is told each decision; `reads_strangers` is told, before it happens, that the session reads what strangers
+    wrote.
 
     A call of which the rules say `ask` is answered so at once, because whoever waits for the gate does not
     wait for people. It is made only if `ask`, called for it afterwards, allows it. A write that the rules
@@ -94,12 +99,14 @@ class Gate:
         on_denied: Heard,
         asks: Asks | None = None,
         audit: Audit = _unheard,
+        reads_strangers: Callable[[], Awaitable[None]] = _unmarked,
     ) -> None:
         self._audit = audit
         self.setting = setting
         self._is_current = is_current
         self._on_denied = on_denied
         self._asks = asks
+        self.reads_strangers = reads_strangers
         self._allowed: dict[str, ToolCall] = {}
         self._asked: dict[str, _Asked] = {}
         self._refused: set[str] = set()
@@ -129,12 +136,17 @@ class Gate:
         return decision
 
     async def _let_through(self, call: ToolCall, decision: Decision, directory: Path) -> None:
+        await self._mark(call)
         setting = replace(self.setting, working_directory=directory)
         place = await asyncio.to_thread(place_written, call, setting) if self.carries else None
         if self.carries and place and self.carries.wants(call, place, is_approved=False):
             self._asked[call.id] = _Asked(call, decision, setting)
         else:
             self._allowed[call.id] = call
+
+    async def _mark(self, call: ToolCall) -> None:
+        if call.name in READS_STRANGERS and not self.setting.has_read_strangers:
+            await self.reads_strangers()
 
     def allowed_this(self, call: ToolCall) -> bool:
         """Whether this very call, with this input, was allowed a moment ago."""
@@ -157,6 +169,7 @@ class Gate:
             if answer.carried:
                 return answer
             if answer.decision.verdict is Verdict.ALLOW:
+                await self._mark(call)
                 self._allowed[call.id] = call
             else:
                 await self._refuse(call, answer.decision)

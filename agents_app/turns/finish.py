@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
@@ -113,10 +113,17 @@ def is_held(hold: Hold) -> bool:
     return held(hold).exists()
 
 
-def metadata_if_held(hold: Hold) -> Metadata | None:
-    """Of its session, with what people have allowed it by now; None where the turn is another's."""
-    found: Metadata | None = held(hold).values_list("session__metadata", flat=True).first()
-    return found
+class Standing(NamedTuple):
+    """Of a session: what people have allowed it by now, and whether it has read what strangers wrote."""
+
+    metadata: Metadata
+    has_read_strangers: bool
+
+
+def standing_if_held(hold: Hold) -> Standing | None:
+    """None where the turn is another's."""
+    row = held(hold).values_list("session__metadata", "session__has_read_strangers").first()
+    return Standing(*row) if row else None
 
 
 def _end(hold: Hold, status: TurnStatus, **more: Any) -> None:

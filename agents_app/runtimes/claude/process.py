@@ -27,6 +27,7 @@ from agents_app.carrying import Carrier
 from agents_app.door import Door, Trouble
 from agents_app.egress import Egress
 from agents_app.launcher.outward import outward
+from agents_app.reach import Reach
 from agents_app.runtimes.base import RunRequest
 from agents_app.runtimes.claude import memory
 from agents_app.runtimes.claude.failures import failure_to_confine, failure_to_start
@@ -47,7 +48,10 @@ BETWEEN_TURNS = Decision(Verdict.DENY, "turn_over", "No turn is running in this 
 
 
 class Served(Protocol):
-    """Who answers for the tool calls of a process: the turn that it serves."""
+    """Who answers for the tool calls of a process, and for its connections: the turn that it serves."""
+
+    @property
+    def reach(self) -> Reach: ...
 
     async def decide(self, call: ToolCall, directory: Path) -> Decision: ...
 
@@ -124,7 +128,7 @@ class ClaudeProcess:
     def serve(self, turn: Served, turn_id: str) -> None:
         self._serves, self._pass.turn = turn, turn_id
         if self._out:
-            self._out.enter(UUID(turn_id))
+            self._out.enter(UUID(turn_id), turn.reach)
 
     @property
     def carrier(self) -> Carrier | None:
