@@ -25,7 +25,8 @@ class Refused(Exception):
         # Of a tunnel that is refused most programs show the first line at best.
         line = " ".join(self.message.encode("ascii", "replace").decode().split())[:LONGEST_LINE]
         return (
-            f"HTTP/1.1 {self.status} Refused by Parachute: {line}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+            f"HTTP/1.1 {self.status} Refused by Parachute: {line}\r\n"
+            "Content-Type: text/plain; charset=utf-8\r\n"
             f"Content-Length: {len(body)}\r\nX-Parachute-Rule: {self.rule}\r\nConnection: close\r\n\r\n"
         ).encode() + body
 

@@ -24,7 +24,7 @@ GRANTED = allow("person", "A person allowed this host in this turn.")
 
 
 class Reach:
-    """Several connections to one host are one question. A host that a person allowed stays so for the turn."""
+    """Several connections to one host are one question. What a person allowed of one holds for the turn."""
 
     def __init__(self, gate: Gate, directory: Path) -> None:
         self._gate = gate

@@ -42,8 +42,8 @@ class Wanted:
 
 @transaction.atomic
 def ask(hold: Hold, wanted: Wanted, *, once_a_turn: bool = False) -> ToolRequest:
-    """A new request, or one for exactly this call that a person has decided already and that nobody used. What
-    is asked `once_a_turn` may have been used, refused, or not answered in time: that stays so."""
+    """A new request, or one for exactly this call that a person has decided already and that nobody used.
+    What is asked `once_a_turn` may have been used, refused, or not answered in time: that stays so."""
     hold.check()
     decided = _unused(wanted) or (_asked_before(hold, wanted) if once_a_turn else None)
     if decided is not None:
