@@ -34,18 +34,22 @@ class Reach:
         self._refused: dict[str, tuple[Decision, float]] = {}
         self._asking: dict[str, asyncio.Task[Decision]] = {}
         self._is_marked = False
+        self._untold: dict[str, str] = {}
 
     async def __call__(self, host: str) -> Decision:
         """Of a host, as it stands in a request. Waits as long as a person takes."""
         url = f"https://[{host}]/" if ":" in host else f"https://{host}/"
         with suppress(NotUnderstood):  # that is the gate's to say
             host = host_of(url)
-        if known := self._known(host):
-            return known
-        if host not in self._asking:
-            task = self._asking[host] = asyncio.create_task(self._decide(host, url))
-            task.add_done_callback(lambda _: self._asking.pop(host, None))
-        return await asyncio.shield(self._asking[host])
+        decision = self._known(host) or await self._decided(host, url)
+        if decision.verdict is not Verdict.ALLOW:
+            self._untold[host] = decision.reason
+        return decision
+
+    def told(self) -> str:
+        """What was refused since this was asked last, for the agent to read."""
+        untold, self._untold = self._untold, {}
+        return "\n".join(f"This command was not let through to {host}. {why}" for host, why in untold.items())
 
     async def hears(self) -> None:
         """Before the first byte of an answer is passed on: whoever reads it reads a stranger's words."""
@@ -74,6 +78,12 @@ class Reach:
             return GRANTED
         refused, until = self._refused.get(host, (None, 0.0))
         return refused if monotonic() < until else None
+
+    async def _decided(self, host: str, url: str) -> Decision:
+        if host not in self._asking:
+            task = self._asking[host] = asyncio.create_task(self._decide(host, url))
+            task.add_done_callback(lambda _: self._asking.pop(host, None))
+        return await asyncio.shield(self._asking[host])
 
     async def _decide(self, host: str, url: str) -> Decision:
         call = ToolCall(f"reach_{uuid4().hex}", REACH, {"url": url})

@@ -17,6 +17,7 @@ from permissions_app import asking, services
 from permissions_app.gate import Gate
 from permissions_app.models import RequestStatus, ToolRequest
 from permissions_app.rules.decision import Decision, Verdict
+from permissions_app.rules.tools import ToolCall
 from sessions_app.access.caller import Caller
 from sessions_app.models import Session, Turn, TurnStatus
 from sessions_app.threads import in_thread
@@ -115,9 +116,7 @@ async def test_a_fetch_marks_the_session_and_from_then_on_a_person_is_asked(
     assert told == ["permission_request", "permission_resolved"]
 
 
-@pytest.mark.parametrize(
-    "said", ["go to https://pypi.org/simple", "go: install from pypi.org.", "go PyPI.org, ok"]
-)
+@pytest.mark.parametrize("said", ["go to https://pypi.org/simple", "go: from pypi.org.", "go PyPI.org, ok"])
 async def test_a_host_that_a_person_named_is_open(
     engine: Engine, runtime: WithReach, shell: Hold, said: str
 ) -> None:
@@ -227,8 +226,6 @@ async def test_a_fetch_opens_its_host_while_it_runs_and_not_longer(
     engine: Engine, runtime: WithReach, shell: Hold
 ) -> None:
     async with running(engine, shell) as opened:
-        from permissions_app.rules.tools import ToolCall
-
         runtime.reach.begins(ToolCall("toolu_1", "WebFetch", {"url": "https://Example.org:8443/page"}))
         assert (await runtime.reach("example.org")).rule == "fetching"
         runtime.reach.ends("toolu_1")
