@@ -1,7 +1,7 @@
 """What the children of a session ask, told in its own stream beside its rows.
 
-A child's request is a row of the child alone: its parent may have no turn, and has rows of its own. So it comes
-here as a frame without a number: at once by the parent's bell, and what is pending to whoever joins.
+A child's request is a row of the child alone: its parent may have no turn, and its rows are its own. Here it
+comes as a frame without a number: at once by the parent's bell, and what is pending to whoever joins.
 """
 
 from uuid import UUID
