@@ -213,12 +213,12 @@ class Egress:
             wanted = await requests.read(reader)
         began = monotonic()
         try:
-            reach = await self._let_through(known, wanted)
+            reach, rule = await self._let_through(known, wanted)
             remote = await self._connected(wanted)
         except Refused as refused:
-            self._tell(known, wanted, refused.rule, began)
+            self._tell(known, wanted, Outcome.DENIED, refused.rule, began)
             raise
-        self._tell(known, wanted, "", began)
+        self._tell(known, wanted, Outcome.ALLOWED, rule, began)
         try:
             if wanted.is_tunnel:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
@@ -228,8 +228,8 @@ class Egress:
         finally:
             remote[1].close()
 
-    async def _let_through(self, known: EgressPass, wanted: Wanted) -> Reaches:
-        """Before the name is looked up: a name that is asked for tells its server something too."""
+    async def _let_through(self, known: EgressPass, wanted: Wanted) -> tuple[Reaches, str]:
+        """By which rule. Before the name is looked up: to look it up tells its server something already."""
         reach = known.reach
         if known.turn_id is None or reach is None:
             raise Refused(403, "no_turn", "No turn is running: nothing goes out between turns.")
@@ -247,7 +247,7 @@ class Egress:
             raise Refused(403, "gate_failed", "Parachute could not decide about this host.") from error
         if decision.verdict is not Verdict.ALLOW:
             raise Refused(403, decision.rule, decision.reason)
-        return reach
+        return reach, decision.rule
 
     async def _connected(self, wanted: Wanted) -> tuple[StreamReader, StreamWriter]:
         try:
@@ -302,18 +302,19 @@ class Egress:
                 sending.cancel()
                 await asyncio.gather(sending, return_exceptions=True)
 
-    def _tell(self, known: EgressPass, wanted: Wanted, refused: str, began: float) -> None:
-        verb = f"refused ({refused})" if refused else "let through"
-        logger.info("Session %s: %s:%d was %s.", known.session_id, wanted.host, wanted.port, verb)
+    def _tell(self, known: EgressPass, wanted: Wanted, outcome: Outcome, rule: str, began: float) -> None:
+        logger.info(
+            "Session %s: %s:%d was %s (%s).", known.session_id, wanted.host, wanted.port, outcome, rule
+        )
         self._heard(
             Entry(
                 kind=AuditKind.EGRESS,
-                outcome=Outcome.DENIED if refused else Outcome.ALLOWED,
+                outcome=outcome,
                 session_id=known.session_id,
                 turn_id=known.turn_id,
                 tool="egress",
                 arguments={"host": wanted.host, "port": wanted.port},
-                rule=refused or "public_host",
+                rule=rule,
                 latency_ms=(monotonic() - began) * 1000,
             )
         )

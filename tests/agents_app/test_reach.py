@@ -13,13 +13,14 @@ from agents_app.runtimes.base import RunRequest, Waits
 from agents_app.runtimes.scripted import Hold, Say, ScriptedRun, ScriptedRuntime, Use
 from agents_app.turns import finish
 from agents_app.turns.opening import Opened
+from agents_app.turns.steering import inject
 from permissions_app import asking, services
 from permissions_app.gate import Gate
 from permissions_app.models import RequestStatus, ToolRequest
 from permissions_app.rules.decision import Decision, Verdict
 from permissions_app.rules.tools import ToolCall
 from sessions_app.access.caller import Caller
-from sessions_app.models import Session, Turn, TurnStatus
+from sessions_app.models import Message, Session, Turn, TurnStatus
 from sessions_app.threads import in_thread
 from tests.agents_app.asked import decided, pending, use
 from tests.agents_app.by_hand import ClockByHand
@@ -34,10 +35,11 @@ class WithReach(ScriptedRuntime):
     """As the real one gives it to the egress door."""
 
     reach: Reach
+    again: Reach  # as a worker has it that takes the turn up after another
 
     @asynccontextmanager
     async def open(self, request: RunRequest, gate: Gate, waits: Waits) -> AsyncIterator[ScriptedRun]:
-        self.reach = Reach(gate, request.directory)
+        self.reach, self.again = (Reach(gate, request.directory) for _ in range(2))
         try:
             async with super().open(request, gate, waits) as run:
                 yield run
@@ -158,6 +160,21 @@ async def test_a_pattern_opens_a_host_for_the_session(
         assert (await runtime.reach("pypi.org")).rule == "pattern"
 
 
+async def test_a_host_that_a_person_names_meanwhile_is_open(
+    engine: Engine, runtime: WithReach, shell: Hold
+) -> None:
+    async with running(engine, shell) as opened:
+        refused = asyncio.create_task(runtime.reach("evil.example"))  # what people named is read by now
+        (request,) = await asked(opened)
+        await in_thread(services.deny)(engine.caller, request.pk)
+        await refused
+        await in_thread(inject)(engine.caller, opened.session_id, "take it from pypi.org")
+        async with asyncio.timeout(PATIENCE):
+            while await Message.objects.filter(session=opened.session_id, waits=True).aexists():
+                await asyncio.sleep(0.01)
+        assert (await runtime.reach("pypi.org")).rule == "named_host"
+
+
 async def test_refused_it_is_refused_again_and_nobody_is_asked_twice(
     engine: Engine, runtime: WithReach, shell: Hold, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +185,19 @@ async def test_refused_it_is_refused_again_and_nobody_is_asked_twice(
         await in_thread(services.deny)(engine.caller, request.pk, reason="Never.")
         assert "Never." in (await waiting).reason
         assert "Never." in (await runtime.reach("evil.example")).reason
+        assert await ToolRequest.objects.filter(session=opened.session_id).acount() == 1
+
+
+@pytest.mark.parametrize("answer", [services.grant, services.deny])
+async def test_what_a_person_said_of_a_host_holds_for_the_turn_whoever_runs_it(
+    engine: Engine, runtime: WithReach, shell: Hold, answer: Any
+) -> None:
+    async with running(engine, shell) as opened:
+        waiting = asyncio.create_task(runtime.reach("pypi.org"))
+        (request,) = await asked(opened)
+        await in_thread(answer)(engine.caller, request.pk)
+        said = await waiting
+        assert (await runtime.again("pypi.org")).verdict is said.verdict
         assert await ToolRequest.objects.filter(session=opened.session_id).acount() == 1
 
 
