@@ -11,7 +11,7 @@ from time import monotonic
 from uuid import uuid4
 
 from permissions_app.gate import Gate
-from permissions_app.rules.decision import Decision, Verdict, allow
+from permissions_app.rules.decision import Decision, Verdict, allow, deny
 from permissions_app.rules.hosts import host_of
 from permissions_app.rules.paths import NotUnderstood
 from permissions_app.rules.tools import REACH, ToolCall
@@ -19,6 +19,8 @@ from permissions_app.rules.tools import REACH, ToolCall
 HOLDS_FOR = 15.0  # seconds that a refusal is said again without asking: programs try, and try again
 BY_PEOPLE = frozenset({"person", "nobody_answered"})
 
+MOST_AT_ONCE = 20  # hosts of one turn that are decided about: a person is asked no more than can be read
+TOO_MANY = deny("too_many", f"{MOST_AT_ONCE} hosts wait for an answer already. Wait for that, or name fewer.")
 FETCHING = allow("fetching", "The gate let a fetch from this host through, and it runs.")
 GRANTED = allow("person", "A person allowed this host in this turn.")
 
@@ -80,6 +82,8 @@ class Reach:
         return refused if monotonic() < until else None
 
     async def _decided(self, host: str, url: str) -> Decision:
+        if host not in self._asking and len(self._asking) >= MOST_AT_ONCE:
+            return TOO_MANY
         if host not in self._asking:
             task = self._asking[host] = asyncio.create_task(self._decide(host, url))
             task.add_done_callback(lambda _: self._asking.pop(host, None))

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from django.db import DatabaseError
 
-from agents_app.reach import Reach
+from agents_app.reach import MOST_AT_ONCE, Reach
 from agents_app.runtimes.base import RunRequest, Waits
 from agents_app.runtimes.scripted import Hold, Say, ScriptedRun, ScriptedRuntime, Use
 from agents_app.turns import finish
 from agents_app.turns.opening import Opened
 from agents_app.turns.steering import inject
 from permissions_app import asking, services
+from permissions_app.audit import Entry
 from permissions_app.gate import Gate
 from permissions_app.models import RequestStatus, ToolRequest
 from permissions_app.rules.decision import Decision, Verdict
@@ -26,7 +27,11 @@ from tests.agents_app.asked import decided, pending, use
 from tests.agents_app.by_hand import ClockByHand
 from tests.agents_app.engine import PATIENCE, Engine, events, pause, turn_of, types
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.database,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("behind_a_wall"),
+]
 
 PAGE = Use("WebFetch", {"url": "https://example.org/", "prompt": "read"})
 
@@ -239,6 +244,33 @@ async def test_another_question_of_the_turn_is_not_disturbed(
     await in_thread(services.grant)(engine.caller, question.pk)
     await working
     assert types(await events(opened))[-1] == "done"
+
+
+async def test_nobody_is_asked_more_than_can_be_read(engine: Engine, runtime: WithReach, shell: Hold) -> None:
+    async with running(engine, shell) as opened:
+        waiting = [asyncio.create_task(runtime.reach(f"{n}.evil.example")) for n in range(MOST_AT_ONCE)]
+        await asyncio.sleep(0)
+        assert (await runtime.reach("one.more.example")).rule == "too_many"
+        await asked(opened, MOST_AT_ONCE)
+        await engine.abort(opened)
+        await asyncio.wait(waiting)
+
+
+async def test_each_step_is_a_row_of_the_audit(
+    engine: Engine, runtime: WithReach, shell: Hold, audited: list[Entry]
+) -> None:
+    async with running(engine, shell) as opened:
+        waiting = asyncio.create_task(runtime.reach("pypi.org"))
+        (request,) = await asked(opened)
+        await in_thread(services.grant)(engine.caller, request.pk)
+        await waiting
+    rows = [(each.kind, each.outcome) for each in audited if each.tool == "Reach"]
+    assert rows == [
+        ("decision", "asked"),
+        ("request", "asked"),
+        ("answer", "granted"),
+        ("decision", "allowed"),
+    ]
 
 
 async def test_a_turn_that_is_stopped_asks_no_more(engine: Engine, runtime: WithReach, shell: Hold) -> None:
