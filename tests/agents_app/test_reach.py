@@ -123,6 +123,16 @@ async def test_a_fetch_marks_the_session_and_from_then_on_a_person_is_asked(
     assert told == ["permission_request", "permission_resolved"]
 
 
+async def test_a_session_that_goes_on_from_one_that_read_strangers_has_read_them_too(
+    engine: Engine, runtime: WithReach, shell: Hold
+) -> None:
+    async with running(engine, shell) as opened:
+        pass
+    following = await engine.say("go on", continued_from=opened.session_id)
+    assert await is_marked(following)
+    assert not await is_marked(await engine.say("something else"))
+
+
 @pytest.mark.parametrize("said", ["go to https://pypi.org/simple", "go: from pypi.org.", "go PyPI.org, ok"])
 async def test_a_host_that_a_person_named_is_open(
     engine: Engine, runtime: WithReach, shell: Hold, said: str
