@@ -7,7 +7,7 @@ from uuid import UUID
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Body, Status
 
-from agents_app import answers, changing
+from agents_app import acting, answers, changing
 from agents_app.schemas import (
     AbortOut,
     AbortRequest,
@@ -17,6 +17,7 @@ from agents_app.schemas import (
     InjectOut,
     InjectRequest,
     StreamingStatus,
+    TrustModeOrder,
     idempotency_key,
 )
 from agents_app.turns import reading
@@ -122,6 +123,23 @@ async def change_session(request: HttpRequest, session_id: UUID, order: SessionC
 
 def _changed(caller: Caller, session_id: UUID, order: SessionChange) -> SessionOut:
     return SessionOut.of(changing.change(caller, session_id, order))
+
+
+@router.post(
+    "/chat/{uuid:session_id}/permissions/trust-mode",
+    response={200: SessionOut, **refusals(401, 403, 404, 422)},
+    summary="Let it act without asking",
+    description=(
+        "Again, after it was taken away. Where no wall stands around the session it is off until an operator "
+        "gives it. It counts from the next call of a tool on. `PATCH` takes it away."
+    ),
+)
+async def let_act(request: HttpRequest, session_id: UUID, order: TrustModeOrder) -> Any:
+    return await in_thread(_let_act)(caller_of(request), session_id)
+
+
+def _let_act(caller: Caller, session_id: UUID) -> SessionOut:
+    return SessionOut.of(acting.let_act(caller, session_id))
 
 
 @router.delete(

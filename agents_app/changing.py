@@ -4,8 +4,11 @@ from uuid import UUID
 
 from django.db import transaction
 
+from agents_app import acting
 from agents_app.trust import is_above
 from agents_app.turns.opening import allowed_model, check_trust
+from permissions_app.audit import Outcome
+from permissions_app.session_permissions import acts_without_asking
 from sessions_app import services
 from sessions_app.access.caller import Caller
 from sessions_app.errors import TrustTooHigh
@@ -21,7 +24,11 @@ def change(caller: Caller, session_id: UUID, order: SessionChange) -> Session:
         allowed_model(order.model)
     if order.trust_level is not None:
         _check_is_less(caller, session, order.trust_level)
-    return services.change(session, order.columns(session))
+    wanted = order.columns(session)
+    after = wanted.get("metadata", session.metadata)
+    if acts_without_asking(session.metadata) and not acts_without_asking(after):
+        acting.record(caller, session, Outcome.REVOKED)
+    return services.change(session, wanted)
 
 
 def _check_is_less(caller: Caller, session: Session, trust: str) -> None:

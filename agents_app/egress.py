@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from time import monotonic
+from typing import Protocol
 from uuid import UUID
 
 from agents_app import egress_requests as requests
@@ -27,6 +28,7 @@ from agents_app.egress_requests import Refused, Wanted
 from permissions_app import audit
 from permissions_app.audit import AuditKind, Entry, Outcome
 from permissions_app.rules import hosts
+from permissions_app.rules.decision import Decision, Verdict
 from permissions_app.rules.paths import NotUnderstood
 
 logger = logging.getLogger(__name__)
@@ -35,7 +37,6 @@ PORTS = frozenset({80, 443, 8080, 8443})
 TOKEN = 43  # characters of a token; a handover is these, a newline, and the socket
 PIECE = 64 << 10
 PRIVATE = "This name leads to a private address. Agents reach the public web only."
-UNNAMED = "Nobody named this host in the session. Fetch from it with WebFetch, so that a person is asked."
 MOST_AT_ONCE = 32  # connections of one process
 MOST_GREETINGS = 500  # connections to the socket of all of them together
 
@@ -51,7 +52,19 @@ class Limits:
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 Heard = Callable[[Entry], None]
-MayReach = Callable[[str], bool]
+
+
+class Reaches(Protocol):
+    """Says of the hosts of one turn whether they may be reached. What it raises is a refusal."""
+
+    async def __call__(self, host: str) -> Decision:
+        """May ask a person, and wait."""
+
+    async def hears(self) -> None:
+        """Told before the first byte of an answer is passed on. Where it raises none is."""
+
+    def leave(self) -> None:
+        """The turn is over."""
 
 
 async def resolved(host: str, port: int) -> Sequence[str]:
@@ -66,21 +79,20 @@ class EgressPass:
     session_id: UUID
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     turn_id: UUID | None = None
-    may_reach: MayReach = field(default=lambda host: True, repr=False)
+    reach: Reaches | None = field(default=None, repr=False)
     connections: set["asyncio.Task[None]"] = field(default_factory=set, repr=False)
     server: asyncio.Server | None = field(default=None, repr=False)
     is_open: asyncio.Event = field(default_factory=asyncio.Event, repr=False)  # once it has its server
     _issued: dict[str, "EgressPass"] = field(default_factory=dict, repr=False)
 
-    def enter(self, turn_id: UUID, may_reach: MayReach | None = None) -> None:
-        """`may_reach` says of a public host whether the session may reach it without asking: the agent's
-        programs come by here too, and nobody is asked about each of their connections."""
-        self.turn_id = turn_id
-        self.may_reach = may_reach or (lambda host: True)
+    def enter(self, turn_id: UUID, reach: Reaches) -> None:
+        self.turn_id, self.reach = turn_id, reach
 
     def leave(self) -> None:
         """Between turns nothing goes out, and what went is cut."""
-        self.turn_id = None
+        if self.reach is not None:
+            self.reach.leave()
+        self.turn_id, self.reach = None, None
         for each in self.connections:
             each.cancel()
 
@@ -203,30 +215,43 @@ class Egress:
             wanted = await requests.read(reader)
         began = monotonic()
         try:
-            remote = await self._connected(known, wanted)
+            reach, rule = await self._let_through(known, wanted)
+            remote = await self._connected(wanted)
         except Refused as refused:
-            self._tell(known, wanted, refused.rule, began)
+            self._tell(known, wanted, Outcome.DENIED, refused.rule, began)
             raise
-        self._tell(known, wanted, "", began)
+        self._tell(known, wanted, Outcome.ALLOWED, rule, began)
         try:
             if wanted.is_tunnel:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             else:
                 remote[1].write(wanted.head)
-            await self._relay((reader, writer), remote)
+            await self._relay((reader, writer), remote, reach.hears)
         finally:
             remote[1].close()
 
-    async def _connected(self, known: EgressPass, wanted: Wanted) -> tuple[StreamReader, StreamWriter]:
-        if known.turn_id is None:
+    async def _let_through(self, known: EgressPass, wanted: Wanted) -> tuple[Reaches, str]:
+        """By which rule. Before the name is looked up: to look it up tells its server something already."""
+        reach = known.reach
+        if known.turn_id is None or reach is None:
             raise Refused(403, "no_turn", "No turn is running: nothing goes out between turns.")
         if len(known.connections) > MOST_AT_ONCE:
             raise Refused(503, "too_many", f"An agent may have {MOST_AT_ONCE} connections at once.")
         if wanted.port not in self._ports:
             ports = ", ".join(map(str, sorted(self._ports)))
             raise Refused(403, "port", f"Only the ports {ports} are open to agents.")
-        if not known.may_reach(wanted.host):
-            raise Refused(403, "unnamed_host", UNNAMED)
+        if not _reads_as_public(wanted.host):
+            raise Refused(403, "private_host", "This is no host of the public web. Agents reach no other.")
+        try:
+            decision = await reach(wanted.host)
+        except Exception as error:
+            logger.exception("Nobody could say whether %s may be reached.", wanted.host)
+            raise Refused(403, "gate_failed", "Parachute could not decide about this host.") from error
+        if decision.verdict is not Verdict.ALLOW:
+            raise Refused(403, decision.rule, decision.reason)
+        return reach, decision.rule
+
+    async def _connected(self, wanted: Wanted) -> tuple[StreamReader, StreamWriter]:
         try:
             async with asyncio.timeout(self._limits.connect):
                 for address in await self._checked(wanted):
@@ -238,8 +263,6 @@ class Egress:
 
     async def _checked(self, wanted: Wanted) -> Sequence[str]:
         """The addresses of a public host. One that is not public among them is enough to refuse it."""
-        if not _reads_as_public(wanted.host):
-            raise Refused(403, "private_host", "This is no host of the public web. Agents reach no other.")
         try:
             addresses = await self._resolve(wanted.host, wanted.port)
         except (OSError, UnicodeError):
@@ -252,7 +275,10 @@ class Egress:
         return addresses
 
     async def _relay(
-        self, ours: tuple[StreamReader, StreamWriter], remote: tuple[StreamReader, StreamWriter]
+        self,
+        ours: tuple[StreamReader, StreamWriter],
+        remote: tuple[StreamReader, StreamWriter],
+        hears: Callable[[], Awaitable[None]],
     ) -> None:
         """Until the host has said all, or a limit is met."""
         left, end = self._limits.size, asyncio.get_running_loop().time() + self._limits.whole
@@ -264,6 +290,8 @@ class Egress:
                 if left < 0:
                     raise OSError("too large")
                 limit.reschedule(min(asyncio.get_running_loop().time() + self._limits.idle, end))
+                if reader is remote[0]:
+                    await hears()
                 writer.write(piece)
                 await writer.drain()
             writer.write_eof()
@@ -276,18 +304,19 @@ class Egress:
                 sending.cancel()
                 await asyncio.gather(sending, return_exceptions=True)
 
-    def _tell(self, known: EgressPass, wanted: Wanted, refused: str, began: float) -> None:
-        verb = f"refused ({refused})" if refused else "let through"
-        logger.info("Session %s: %s:%d was %s.", known.session_id, wanted.host, wanted.port, verb)
+    def _tell(self, known: EgressPass, wanted: Wanted, outcome: Outcome, rule: str, began: float) -> None:
+        logger.info(
+            "Session %s: %s:%d was %s (%s).", known.session_id, wanted.host, wanted.port, outcome, rule
+        )
         self._heard(
             Entry(
                 kind=AuditKind.EGRESS,
-                outcome=Outcome.DENIED if refused else Outcome.ALLOWED,
+                outcome=outcome,
                 session_id=known.session_id,
                 turn_id=known.turn_id,
                 tool="egress",
                 arguments={"host": wanted.host, "port": wanted.port},
-                rule=refused or "public_host",
+                rule=rule,
                 latency_ms=(monotonic() - began) * 1000,
             )
         )

@@ -5,6 +5,7 @@ from asyncio import IncompleteReadError, LimitOverrunError, StreamReader
 from dataclasses import dataclass
 
 LONGEST = 32 << 10  # characters of a request's head
+LONGEST_LINE = 400
 _HOST = r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253})"
 _CONNECT = re.compile(rf"CONNECT {_HOST}:(?P<port>\d{{1,5}}) HTTP/1\.[01]")
 _PLAIN = re.compile(
@@ -21,8 +22,11 @@ class Refused(Exception):
 
     def response(self) -> bytes:
         body = f"{self.message}\n".encode()
+        # Of a tunnel that is refused most programs show the first line at best.
+        line = " ".join(self.message.encode("ascii", "replace").decode().split())[:LONGEST_LINE]
         return (
-            f"HTTP/1.1 {self.status} Refused by Parachute\r\nContent-Type: text/plain; charset=utf-8\r\n"
+            f"HTTP/1.1 {self.status} Refused by Parachute: {line}\r\n"
+            "Content-Type: text/plain; charset=utf-8\r\n"
             f"Content-Length: {len(body)}\r\nX-Parachute-Rule: {self.rule}\r\nConnection: close\r\n\r\n"
         ).encode() + body
 

@@ -18,6 +18,10 @@ class AttachmentIn(Order):
     base64_data: str = Field(description="At most 20 MB when decoded", examples=["IyBQcnVuaW5nCg=="])
 
 
+class TrustModeOrder(Order):
+    trust_mode: Literal[True] = Field(description="To take it away, `PATCH` the session")
+
+
 class ChatRequest(Order):
     message: str = Field(
         "", description="At most 102,400 characters", examples=["What is in my garden notes?"]

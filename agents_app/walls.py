@@ -83,6 +83,11 @@ def seems_to_work(trust: str, workspace: Workspace) -> bool:
     return _found.get(trust, True) or (trust == TrustLevel.VAULT and not _is_shared(workspace))
 
 
+def stands(trust: str) -> bool:
+    """As far as is known without running one. Elsewhere, and before anybody looked, it is believed."""
+    return trust != TrustLevel.FULL and (not _is_one_machine() or _found.get(trust, True))
+
+
 def look() -> None:
     """For `seems_to_work`. It blocks as `what_is_here` does."""
     here = what_is_here()

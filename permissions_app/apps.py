@@ -6,7 +6,10 @@ class PermissionsConfig(AppConfig):
     verbose_name = "Permissions"
 
     def ready(self) -> None:
+        from permissions_app.children import ChildRequests
         from permissions_app.reading import asked_in
         from sessions_app.reading import contributors
+        from sessions_app.stream import beside
 
         contributors.append(asked_in)
+        beside.append(ChildRequests)

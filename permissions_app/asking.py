@@ -29,7 +29,7 @@ from permissions_app.rules.places import written_by
 from permissions_app.rules.request import read
 from permissions_app.rules.setting import Setting, Trust
 from permissions_app.rules.suggestions import exactly, permission_type, subject, suggested
-from permissions_app.rules.tools import ToolCall, named_paths
+from permissions_app.rules.tools import REACH, ToolCall, named_paths
 from permissions_app.services.asked import Wanted
 from sessions_app import bus
 from sessions_app.bus import Listener
@@ -73,7 +73,8 @@ class Asking:
         if isinstance(wanted, Decision):
             return Answer(wanted)
         await self._settled()
-        request = await in_thread(services.ask)(self._hold, wanted)
+        is_once = call.name == REACH  # a program tries again and again: it is one question in a turn
+        request = await in_thread(services.ask)(self._hold, wanted, once_a_turn=is_once)
         try:
             request = await self._answered(request)
         except BaseException:
@@ -129,6 +130,8 @@ class Asking:
 
     async def _use(self, request: ToolRequest, call: ToolCall, setting: Setting) -> Answer:
         match request.status:
+            case RequestStatus.GRANTED if self._holds(request, call):
+                return Answer(GRANTED)
             case RequestStatus.GRANTED:
                 digest, place = await asyncio.to_thread(_now, call, setting)
                 if digest != request.digest:
@@ -146,6 +149,10 @@ class Asking:
                 said = f" They said: {request.reason}" if request.reason else ""
                 return Answer(deny("person", f"A person did not allow this.{said}"))
         return Answer(deny("stopped", "The turn was stopped while a person was asked."))
+
+    def _holds(self, request: ToolRequest, call: ToolCall) -> bool:
+        """What was allowed of a host, and used, is good for the rest of its turn."""
+        return call.name == REACH and request.used_at is not None and request.turn_id == self._hold.turn_id
 
 
 def _now(call: ToolCall, setting: Setting) -> tuple[str, Path | None]:

@@ -12,6 +12,7 @@ from permissions_app.rules.decision import Decision, Verdict, allow, deny
 from permissions_app.rules.ladder import ToolCall, decide
 from permissions_app.rules.places import at_place, place_written
 from permissions_app.rules.setting import Setting
+from permissions_app.rules.tools import READS_STRANGERS
 from sessions_app.threads import looked_up
 
 log = logging.getLogger(__name__)
@@ -30,6 +31,9 @@ Standing = Callable[[Setting], Setting | None]  # asks the database: called in a
 
 
 def _unheard(call: ToolCall, decision: Decision, latency_ms: float) -> None: ...
+
+
+async def _unmarked() -> None: ...
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,8 @@ class Gate:
 
     `standing` gives the setting with what people have allowed by now, or None where the worker does not hold
     the turn any more; `on_denied` writes a refusal into the stream; `asks` asks a person, where somebody can
-    be asked; `audit` is told each decision.
+    be asked; `audit` is told each decision; `reads_strangers` is told, before it happens, that the session
+    reads what strangers wrote.
 
     A call of which the rules say `ask` is answered so at once, because whoever waits for the gate does not
     wait for people. It is made only if `ask`, called for it afterwards, allows it. A write that the rules
@@ -102,12 +107,14 @@ class Gate:
         on_denied: Heard,
         asks: Asks | None = None,
         audit: Audit = _unheard,
+        reads_strangers: Callable[[], Awaitable[None]] = _unmarked,
     ) -> None:
         self._audit = audit
         self.setting = setting
         self._standing = standing
         self._on_denied = on_denied
         self._asks = asks
+        self.reads_strangers = reads_strangers
         self._allowed: dict[str, ToolCall] = {}
         self._asked: dict[str, _Asked] = {}
         self._refused: set[str] = set()
@@ -127,6 +134,8 @@ class Gate:
         try:
             async with asyncio.timeout(ANSWERS_WITHIN):
                 look = await looked_up(self._look)(call, directory)
+                if look.decision.verdict is Verdict.ALLOW:
+                    await self._mark(call, look.setting)
                 decision = self._heard(call, look)
                 if decision.verdict is Verdict.DENY:
                     await self._refuse(call, decision)
@@ -161,6 +170,10 @@ class Gate:
                 self._asked[call.id] = _Asked(call, decision, setting)
         return decision
 
+    async def _mark(self, call: ToolCall, setting: Setting) -> None:
+        if call.name in READS_STRANGERS and not setting.has_read_strangers:
+            await self.reads_strangers()
+
     def allowed_this(self, call: ToolCall) -> bool:
         """Whether this very call, with this input, was allowed a moment ago."""
         return self._allowed.get(call.id) == call
@@ -182,6 +195,7 @@ class Gate:
             if answer.carried:
                 return answer
             if answer.decision.verdict is Verdict.ALLOW:
+                await self._mark(call, asked.setting)
                 self._allowed[call.id] = call
             else:
                 await self._refuse(call, answer.decision)

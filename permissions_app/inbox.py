@@ -8,20 +8,18 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from datetime import datetime
 from time import monotonic
-from typing import Any
 from uuid import UUID
 
 from permissions_app import reading
-from permissions_app.models import ToolRequest
-from permissions_app.schemas import PendingQuestion, PermissionRequest
-from permissions_app.services.telling import INBOX, as_end
+from permissions_app.frames import frame
+from permissions_app.models import RequestStatus, ToolRequest
+from permissions_app.services.telling import INBOX
 from sessions_app import bus
 from sessions_app.access.caller import Caller
 from sessions_app.bus import Payload
 from sessions_app.listing import KEEP_ALIVE, pass_over, rung
-from sessions_app.models import EventType, Workspace
+from sessions_app.models import Workspace
 from sessions_app.threads import in_thread
 
 READS_EVERY = 0.1  # a person waits for it
@@ -36,8 +34,8 @@ async def follow_inbox(find_caller: Callable[[], Caller]) -> AsyncGenerator[list
         while True:
             now, workspaces, gone = await in_thread(_read)(find_caller(), set(shown))
             may_read_at = monotonic() + READS_EVERY
-            news = [_end(gone.get(pk) or shown[pk]) for pk in shown if pk not in now]
-            news += [_told(request) for pk, request in now.items() if pk not in shown]
+            news = [frame(_over(gone.get(pk) or shown[pk])) for pk in shown if pk not in now]
+            news += [frame(request) for pk, request in now.items() if pk not in shown]
             shown = now
             if news or not is_first:
                 yield news
@@ -58,24 +56,8 @@ def _read(
     return now, workspaces, gone
 
 
-def _told(request: ToolRequest) -> Payload:
-    if request.is_question:
-        return _frame(EventType.USER_QUESTION, request, PendingQuestion.told(request), request.created_at)
-    return _frame(EventType.PERMISSION_REQUEST, request, PermissionRequest.told(request), request.created_at)
-
-
-def _end(request: ToolRequest) -> Payload:
-    kind, payload = as_end(request)
-    return _frame(kind, request, payload, request.decided_at or request.created_at)
-
-
-def _frame(kind: EventType, request: ToolRequest, payload: dict[str, Any], at: datetime) -> Payload:
-    """As in the stream of its session, but for a number: no reader comes back here with one."""
-    return {
-        "type": kind,
-        "sessionId": str(request.session_id),
-        "turnId": str(request.turn_id),
-        "seq": None,
-        "ts": at.isoformat().replace("+00:00", "Z"),
-        **payload,
-    }
+def _over(request: ToolRequest) -> ToolRequest:
+    """Where it is pending still, or its row is gone, it waits for this caller no more."""
+    if request.status == RequestStatus.PENDING:
+        request.status = RequestStatus.ABORTED
+    return request

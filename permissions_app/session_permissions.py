@@ -8,7 +8,7 @@ from django.conf import settings
 from permissions_app.models import ToolRequest
 from permissions_app.rules.setting import Patterns, Setting, Trust
 from permissions_app.rules.tools import ToolCall
-from sessions_app.metadata import PERMISSIONS, Metadata
+from sessions_app.metadata import PERMISSIONS, UNWALLED, Metadata
 from sessions_app.models import Session
 
 
@@ -20,6 +20,17 @@ def patterns_of(metadata: Metadata) -> Patterns:
 
 def acts_without_asking(metadata: Metadata) -> bool:
     return bool(metadata.get(PERMISSIONS, {}).get("trustMode", False))
+
+
+def acts_unwalled(metadata: Metadata) -> bool:
+    return bool(metadata.get(UNWALLED, False))
+
+
+def with_trust_mode(metadata: Metadata, *, unwalled: bool) -> Metadata:
+    """What was given for another wall is not given for this one."""
+    kept = {name: value for name, value in metadata.items() if name != UNWALLED}
+    kept[PERMISSIONS] = {**metadata[PERMISSIONS], "trustMode": True}
+    return {**kept, UNWALLED: True} if unwalled else kept
 
 
 def with_patterns(metadata: Metadata, patterns: Patterns) -> Metadata:

@@ -99,8 +99,12 @@ def on_the_wire(
     }
 
 
+def in_short_for_the_bus(payload: dict[str, Any]) -> dict[str, Any]:
+    """As it is, or, where that is too much, that it is there."""
+    if len(repr(payload)) <= LARGEST_RING:
+        return payload
+    return {key: payload[key] for key in ("type", "sessionId", "turnId", "seq")} | {ANNOUNCED: True}
+
+
 def _ring(event: SessionEvent) -> None:
-    payload = as_payload(event)
-    if len(repr(event.payload)) > LARGEST_RING:
-        payload = {key: payload[key] for key in ("type", "sessionId", "turnId", "seq")} | {ANNOUNCED: True}
-    bus.ring(bus.session_topic(event.session_id), payload)
+    bus.ring(bus.session_topic(event.session_id), in_short_for_the_bus(as_payload(event)))

@@ -9,7 +9,8 @@ from sessions_app.storable import storable
 Metadata = dict[str, Any]
 
 PERMISSIONS = "permissions"
-OURS = frozenset({PERMISSIONS, "curator_last_run", "curator_session_id"})
+UNWALLED = "acts_without_a_wall"  # an operator let it act without asking where no wall stands
+OURS = frozenset({PERMISSIONS, UNWALLED, "curator_last_run", "curator_session_id"})
 LARGEST = 16_000  # characters as JSON: it goes with every page of a list
 
 

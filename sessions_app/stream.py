@@ -5,15 +5,16 @@
 3. the text of the block that is being written, as one delta;
 4. then pass on what the bus rings for: a row that comes next as it is, any gap read from the rows,
    a delta only from where the reader's text ends, a gap in the text filled from the tail.
-5. In a silence of `KEEP_ALIVE` seconds read the rows again, because rings can be lost and rows cannot.
+5. What apps above tell `beside` the rows comes after those that are there, and when it rings.
+6. In a silence of `KEEP_ALIVE` seconds read the rows again, because rings can be lost and rows cannot.
 
 Where the session is deleted, `NotFound` ends it.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from django.db.models import TextField
@@ -35,6 +36,19 @@ FETCHED_AT_ONCE = 100
 Frame = Payload | None  # None is a keep-alive
 
 
+class Beside(Protocol):
+    """What an app above tells one reader beside the rows: frames without a number."""
+
+    def read(self) -> list[Payload]:
+        """What is news since the last look."""
+
+    def heard(self, payload: Payload) -> list[Payload] | None:
+        """What of a ring is news; None where it has to be read."""
+
+
+beside: list[Callable[[UUID], Beside]] = []  # registered in their `ready()`
+
+
 async def follow(session_id: UUID, after: int) -> AsyncGenerator[Frame]:
     async with aclosing(follow_in_parts(session_id, after)) as parts:
         async for part in parts:
@@ -54,12 +68,16 @@ async def follow_in_parts(session_id: UUID, after: int) -> AsyncGenerator[list[F
             yield part
         if not has_seen_rows:
             await in_thread(_check_exists)(session_id)  # it may have gone before we could hear of it
+        async for part in reader.read_beside():
+            yield part
         while True:
             heard = await listener.next(KEEP_ALIVE)
             if heard is not None and heard["type"] == tails.DELETED:
                 raise NotFound
             if heard is None:
                 async for part in reader.missed(await bus.current().tail(topic)):
+                    yield part
+                async for part in reader.read_beside():
                     yield part
                 yield [None]
                 continue
@@ -99,9 +117,27 @@ class _Reader:
         self._block: tuple[str, int] | None = None
         self._length = 0
         self._asked_for: tuple[str, int] | None = None
+        self._beside = [each(session_id) for each in beside]
+
+    async def read_beside(self) -> AsyncIterator[list[Frame]]:
+        for each in self._beside:
+            if news := await in_thread(each.read)():
+                yield [*news]
+
+    async def _heard_beside(self, payload: Payload) -> AsyncIterator[list[Frame]]:
+        for each in self._beside:
+            news = each.heard(payload)
+            if news is None:
+                news = await in_thread(each.read)()
+            if news:
+                yield [*news]
 
     async def heard(self, payload: Payload) -> AsyncIterator[list[Frame]]:
         is_delta = tails.is_delta(payload)
+        if not is_delta and payload["seq"] is None:
+            async for part in self._heard_beside(payload):
+                yield part
+            return
         if not is_delta and payload["seq"] == self._last + 1 and ANNOUNCED not in payload:
             if rows := self._new_rows([payload]):
                 yield rows

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -115,8 +115,15 @@ def is_held(hold: Hold) -> bool:
     return held(hold).exists()
 
 
-class MetadataIfHeld:
-    """Of the turn's session, with what people have allowed it by now; None where the turn is another's.
+class Standing(NamedTuple):
+    """Of a session: what people have allowed it by now, and whether it has read what strangers wrote."""
+
+    metadata: Metadata
+    has_read_strangers: bool
+
+
+class StandingIfHeld:
+    """How the session of a turn stands; None where the turn is another's.
 
     Every tool call waits for it, so its SQL is made once a turn: making it takes twenty times what it takes.
     """
@@ -124,16 +131,16 @@ class MetadataIfHeld:
     def __init__(self, hold: Hold) -> None:
         self._hold = hold
 
-    def __call__(self) -> Metadata | None:
+    def __call__(self) -> Standing | None:
         with connection.cursor() as cursor:
             cursor.execute(*self._sql)
             row = cursor.fetchone()
-        return None if row is None else json.loads(row[0])
+        return None if row is None else Standing(json.loads(row[0]), bool(row[1]))
 
     @cached_property
     def _sql(self) -> tuple[str, tuple[Any, ...]]:
-        found = held(self._hold).order_by().values_list("session__metadata")
-        return found.query.sql_with_params()
+        found = held(self._hold).order_by()
+        return found.values_list("session__metadata", "session__has_read_strangers").query.sql_with_params()
 
 
 def _end(hold: Hold, status: TurnStatus, **more: Any) -> None:

@@ -272,6 +272,7 @@ def _new(caller: Caller, opening: Opening) -> Session:
     trust = _trust(caller, workspace, opening.trust_level)
     text = (opening.message or opening.initial_context).strip()
     title = text.splitlines()[0].strip() if text else file_names.shown(opening.attachments[0].file_name)
+    before = _continued(caller, opening.continued_from)
     session = Session(
         workspace=workspace,
         created_by_id=caller.user_id,
@@ -282,7 +283,8 @@ def _new(caller: Caller, opening: Opening) -> Session:
         trust_level=trust,
         working_directory=_directory(workspace, trust, opening.working_directory),
         vault_root=workspace.vault_path,
-        continued_from=_continued(caller, opening.continued_from),
+        continued_from=before,
+        has_read_strangers=before is not None and before.has_read_strangers,  # it goes on from what that read
     )
     session.save(force_insert=True)
     return session

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 
 from agents_app import contexts
+from agents_app.acting import is_somebodys
 from agents_app.errors import AgentError
 from agents_app.runtimes.base import RunRequest
 from agents_app.sandboxes.placeholders import is_ours
@@ -18,11 +19,11 @@ from permissions_app.audit import PLATFORM
 from permissions_app.audit.decisions import TurnAudit
 from permissions_app.rules.control_files import control_files_in
 from permissions_app.rules.setting import Setting, Trust
-from permissions_app.session_permissions import acts_without_asking, patterns_of
+from permissions_app.session_permissions import acts_unwalled, acts_without_asking, patterns_of
 from sessions_app import transcripts
 from sessions_app.access.models import TrustLevel
 from sessions_app.metadata import Metadata
-from sessions_app.models import EventType, Kind, Session, Turn
+from sessions_app.models import EventType, Session, Turn
 
 
 @dataclass(frozen=True)
@@ -135,8 +136,9 @@ def _writable(session: Session) -> tuple[str, ...] | None:
     """What of the vault a wall leaves writable: what may be written without asking, as its process starts."""
     if session.trust_level == TrustLevel.SANDBOXED:
         return ()
-    permissions = session.metadata["permissions"]
-    return None if permissions["trustMode"] else tuple(permissions["write"])
+    if acts_without_asking(session.metadata) and is_somebodys(session):
+        return None
+    return tuple(session.metadata["permissions"]["write"])
 
 
 def _own_folder(session: Session, config: Path, directory: Path) -> Path:
@@ -167,10 +169,10 @@ def _setting(session: Session, request: RunRequest, *, is_wall: bool, operator: 
 
 
 def as_permitted(setting: Setting, session: Session, metadata: Metadata) -> Setting:
-    """With what people have allowed the session. It acts without asking only where a wall holds what it does
-    and somebody speaks with it: nobody sits beside a schedule or a child."""
-    is_somebodys = session.parent_id is None and session.kind == Kind.WORKER
-    trust_mode = acts_without_asking(metadata) and setting.behind_wall and is_somebodys
+    """With what people have allowed the session. It acts without asking only where a wall holds what it does,
+    or an operator said that it need not, of a turn that is an operator's."""
+    may_act = setting.behind_wall or (setting.operator and acts_unwalled(metadata))
+    trust_mode = acts_without_asking(metadata) and may_act and is_somebodys(session)
     return replace(setting, patterns=patterns_of(metadata), trust_mode=trust_mode)
 
 

@@ -13,7 +13,9 @@
 import asyncio
 import logging
 from contextlib import aclosing
+from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
@@ -34,6 +36,7 @@ from agents_app.turns.prepare import Prepared, as_permitted, prepare
 from agents_app.turns.recorder import Recorder
 from agents_app.turns.ringing import ring_workers
 from agents_app.turns.worker import Holder
+from permissions_app import strangers
 from permissions_app.asking import Asking
 from permissions_app.gate import Gate
 from permissions_app.rules.setting import Setting
@@ -97,6 +100,7 @@ class TurnRun:
         self._has_more = False
         self._saying = asyncio.Lock()  # what is taken from the rows is said before the end is looked at
         self._is_late = False
+        self._named_hosts: frozenset[str] | None = None  # read when they count, and again after more is said
 
     async def go(self) -> None:
         self._holder.turns.add(self._turn.pk)
@@ -172,7 +176,7 @@ class TurnRun:
         if self._has_more and recorder.is_using_a_tool:
             async with self._saying:
                 self._has_more = False
-                await _say(run, await in_thread(steering.taken)(self._hold))
+                await self._say(run, await in_thread(steering.taken)(self._hold))
 
     async def _has_answered_all(self, run: Run) -> bool:
         """At the end of an answer. What waits is said now; where nothing does, nothing will, in this turn."""
@@ -180,8 +184,14 @@ class TurnRun:
             if run.owes_an_answer:
                 return False
             waiting = await in_thread(steering.taken_or_closed)(self._hold)
-            await _say(run, waiting)
+            await self._say(run, waiting)
             return not waiting
+
+    async def _say(self, run: Run, messages: list[Message]) -> None:
+        if messages:
+            self._named_hosts = None
+        for message in messages:
+            await run.inject(message.pk, message.content)
 
     async def _new_recorder(self) -> Recorder:
         session = self._turn.session
@@ -196,12 +206,15 @@ class TurnRun:
 
     def _gate_for(self, prepared: Prepared, recorder: Recorder) -> Gate:
         session = self._turn.session
-        metadata_if_held = connected(finish.MetadataIfHeld(self._hold))
+        standing_if_held = connected(finish.StandingIfHeld(self._hold))
 
         def standing(setting: Setting) -> Setting | None:
             """What people allowed, or took away, since the last call counts from this one on."""
-            metadata = metadata_if_held()
-            return None if metadata is None else as_permitted(setting, session, metadata)
+            now = standing_if_held()
+            if now is None:
+                return None
+            setting = as_permitted(setting, session, now.metadata)
+            return self._with_hosts(setting, now.has_read_strangers)
 
         asks = Asking(session.pk, self._hold, agent=session.agent_slug, settled=recorder.settled)
         return Gate(
@@ -210,7 +223,16 @@ class TurnRun:
             on_denied=recorder.denied,
             asks=asks,
             audit=prepared.audit,
+            reads_strangers=partial(in_thread(strangers.mark), session.pk),
         )
+
+    def _with_hosts(self, setting: Setting, has_read_strangers: bool) -> Setting:
+        """The hosts that people named count once it has read strangers; until then nobody reads for them."""
+        if not has_read_strangers:
+            return setting
+        if self._named_hosts is None:
+            self._named_hosts = strangers.named_hosts(self._turn.session_id)
+        return replace(setting, has_read_strangers=True, named_hosts=self._named_hosts)
 
     async def _watch(self, work: asyncio.Task[Outcome]) -> None:
         """Stops the work when somebody aborts the turn, when it is late, or when it is ours no more. It
@@ -339,11 +361,6 @@ async def _write(recorder: Recorder, event: RuntimeEvent) -> None:
             await recorder.answered(event)
         case Warned():
             await recorder.warned(event)
-
-
-async def _say(run: Run, messages: list[Message]) -> None:
-    for message in messages:
-        await run.inject(message.pk, message.content)
 
 
 def _publish(prepared: Prepared) -> None:

@@ -8,6 +8,8 @@ from django.utils import timezone
 from agents_app.turns.opening import about, user_message
 from agents_app.turns.ringing import ring_workers
 from permissions_app.models import ToolRequest
+from permissions_app.rules.hosts import host_of
+from permissions_app.rules.tools import REACH
 from sessions_app.access.caller import Caller
 from sessions_app.log import record_all
 from sessions_app.models import EventType, Message, Session, SessionStatus, Speaker, Turn
@@ -16,6 +18,11 @@ ALLOWED = (
     "A person has now allowed what was not answered in time (ticket {ticket}): {tool}, with exactly the "
     "input that you gave. It may be done once, within a day. If it is still needed, make the same call "
     "again; otherwise say so and leave it."
+)
+REACHED = (
+    "A person has now allowed what was not answered in time (ticket {ticket}): to reach {host}. It may be "
+    "done in one turn, within a day. If it is still needed, run the same command again; otherwise say so and "
+    "leave it."
 )
 
 
@@ -27,7 +34,7 @@ def open_turn(request: ToolRequest, caller: Caller) -> None:
         return
     before = Turn.objects.open().filter(session=session).count()
     turn = Turn.objects.create(session=session, opened_seq=session.last_seq + 2)
-    text = ALLOWED.format(ticket=request.ticket, tool=request.tool_name)
+    text = _text(request)
     # Its author is whoever allowed it: at full trust what is said is done only for an operator.
     Message.objects.create(
         session=session, turn=turn, source=Speaker.PLATFORM, author_id=caller.user_id, content=text
@@ -41,3 +48,9 @@ def open_turn(request: ToolRequest, caller: Caller) -> None:
     record_all(session.pk, rows, turn_id=turn.pk)
     Session.objects.filter(pk=session.pk).update(last_accessed=timezone.now())
     transaction.on_commit(partial(ring_workers, session.pk), robust=True)
+
+
+def _text(request: ToolRequest) -> str:
+    if request.tool_name == REACH:
+        return REACHED.format(ticket=request.ticket, host=host_of(request.input["url"]))
+    return ALLOWED.format(ticket=request.ticket, tool=request.tool_name)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from agents_app import walls
+from agents_app import acting, walls
 from agents_app.walls import WhatIsHere
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import TrustLevel, Workspace
@@ -52,6 +52,23 @@ class Choice:
     value: str
     label: Promise
     chosen: bool
+
+
+@dataclass(frozen=True)
+class Acting:
+    """The switch "Act without asking" of one session."""
+
+    is_on: bool
+    is_offered: bool  # nobody sits beside a schedule or a child
+    walled: str  # the levels at which it is on unless somebody took it away
+    is_operators: bool  # who sees it may give it where no wall stands
+
+
+def switch(caller: Caller, session: Session | None) -> Acting:
+    walled = " ".join(level for level in NAMES if walls.stands(level))
+    if session is None:
+        return Acting(is_on=True, is_offered=True, walled=walled, is_operators=caller.is_operator)
+    return Acting(acting.acts(session), acting.is_somebodys(session), walled, caller.is_operator)
 
 
 def levels() -> list[Level]:

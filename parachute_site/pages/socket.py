@@ -12,6 +12,7 @@ from agents_app.consumers import ChatSocket
 from parachute_site.pages.telling import Event, Item, Telling, inbox_item
 from parachute_site.pages.views import in_rail
 from parachute_site.pages.writing import Writing
+from permissions_app.frames import request_of
 from sessions_app.bus import Payload, tails
 from sessions_app.consumers import Message
 from sessions_app.errors import NotFound
@@ -47,13 +48,9 @@ class PageSocket(ChatSocket):
             await self._say_inbox([await in_thread(self._asked)(payload) for payload in news])
 
     def _asked(self, payload: Payload) -> Payload:
-        """What is asked, or, without markup, what is asked no more."""
-        request = str(payload.get("requestId") or payload["id"])
-        if payload["type"] in ANSWERS:
-            self._waiting.discard(request)
-            return {"id": f"asked-{request}"}
-        self._waiting.add(request)
-        return {"id": f"asked-{request}", "html": inbox_item(payload).html()}
+        still = self._waiting.discard if payload["type"] in ANSWERS else self._waiting.add
+        still(request_of(payload))
+        return card(payload)
 
     async def _say_inbox(self, items: list[Payload], *, is_all: bool = False) -> None:
         count = len(self._waiting)
@@ -66,6 +63,7 @@ class PageSocket(ChatSocket):
     async def pass_on(self, session_id: UUID, after: int) -> None:
         folder = await in_thread(_folder)(session_id)
         pane = Pane(session_id, folder, self.say, self.begin)
+        await pane.begin()
         async with aclosing(follow_in_parts(session_id, after)) as parts:
             async for part in parts:
                 await pane.show(part)
@@ -93,6 +91,9 @@ class Pane:
 
     async def show(self, part: list[Frame]) -> None:
         rows = [frame for frame in part if frame is not None and not tails.is_delta(frame)]
+        if of_children := [row for row in rows if row["seq"] is None]:
+            await self._say_children([await in_thread(card)(each) for each in of_children])
+            rows = [row for row in rows if row["seq"] is not None]
         if rows:
             for row in rows:
                 if row["type"] in ENDS_WRITING:
@@ -104,6 +105,14 @@ class Pane:
                 await self._say({"type": "keep_alive", "sessionId": self._session_id})
             elif tails.is_delta(frame):
                 await self._grow(frame)
+
+    async def _say_children(self, items: list[Payload], *, is_all: bool = False) -> None:
+        named = {"type": "children", "sessionId": self._session_id}
+        await self._say(named | {"items": items, "isAll": is_all})
+
+    async def begin(self) -> None:
+        """What a tab had of its children's requests it is told anew."""
+        await self._say_children([], is_all=True)
 
     def _told(self, rows: list[Payload]) -> list[Payload]:
         """Of several rows about one item the last has it all."""
@@ -153,6 +162,12 @@ class Pane:
             self._writing.pop(turn, None)
             self._block.pop(turn, None)
             self._undrawn.discard(turn)
+
+
+def card(payload: Payload) -> Payload:
+    """What is asked, or, without markup, what is asked no more."""
+    item: Payload = {"id": f"asked-{request_of(payload)}"}
+    return item if payload["type"] in ANSWERS else item | {"html": inbox_item(payload).html()}
 
 
 def _place(item: Item) -> Payload:

@@ -15,6 +15,7 @@ from django.utils.dateparse import parse_datetime
 
 from parachute_site.pages import tools
 from parachute_site.pages.markup import markdown, visible
+from permissions_app.rules.tools import REACH
 from sessions_app.models import Session
 from sessions_app.models.event import TERMINAL
 
@@ -156,7 +157,7 @@ def ask_facts(request: Event, folder: str) -> dict[str, Any]:
     return {
         "ask": request,
         "status": "pending",
-        "type": request["permissionType"],
+        "type": "reach" if request["toolName"] == REACH else request["permissionType"],
         "name": visible(request["toolName"]),
         "tool": tools.shown(request["toolName"], request["input"], folder),
         "wider": [each for each in request["suggestedGrants"] if each["scope"] != "once"],

@@ -9,6 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from parachute_site.pages.markup import visible
+from permissions_app.rules.tools import REACH
 
 LONGEST_LINE = 160
 LONGEST_SHOWN = 10_000  # characters of an input or a result; the API has the rest
@@ -83,6 +84,11 @@ def _searched_web(given: Input, path: str) -> Shown:
 
 def _fetched(given: Input, path: str) -> Shown:
     return Shown("find", _("Fetch"), _line(_text(given.get("url"))), input=_json(given))
+
+
+def _reached(given: Input, path: str) -> Shown:
+    """By the host alone: of a connection nothing else is known."""
+    return Shown("find", _("Reach"), _line(_text(given.get("url")).removeprefix("https://").rstrip("/")))
 
 
 def _asked_a_helper(given: Input, path: str) -> Shown:
@@ -162,6 +168,7 @@ _KNOWN: dict[str, Callable[[Input, str], Shown]] = {
     "Glob": _searched,
     "WebSearch": _searched_web,
     "WebFetch": _fetched,
+    REACH: _reached,
     "Task": _asked_a_helper,
     "Agent": _asked_a_helper,
     "TodoWrite": _kept_a_list,

@@ -131,6 +131,7 @@ def _page(request: HttpRequest, session: Session | None = None) -> dict[str, Any
         "chips": CHIPS if is_demo else (),
         "models": settings.PARACHUTE_MODELS,
         "trust_levels": reach.choices(caller, workspace, session) if workspace else [],
+        "acting": reach.switch(caller, session),
         "workspaces": writable,
         "may_write": workspace in writable,
     }

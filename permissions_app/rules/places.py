@@ -5,7 +5,7 @@ from pathlib import Path, PurePath
 from permissions_app.rules import shell
 from permissions_app.rules.git_settings import Edit, edits_of
 from permissions_app.rules.ground import Ground
-from permissions_app.rules.paths import NotUnderstood, find
+from permissions_app.rules.paths import Links, NotUnderstood, find
 from permissions_app.rules.request import Request, read
 from permissions_app.rules.setting import Setting
 from permissions_app.rules.tools import FILE_ARGUMENT, Kind, ToolCall, kind_of, text_argument
@@ -40,8 +40,9 @@ def at_place(call: ToolCall, place: Path) -> ToolCall:
 
 def edits_in(call: ToolCall, vault: Path) -> tuple[Edit, ...]:
     """What a command that only changes a repository's settings changes of them, in its order."""
-    here = find(str(vault), "/")
-    ground = Ground(vault=here, working_directory=here, home=here, scratch=None, own_config=None)
+    links: Links = {}
+    here = find(str(vault), "/", links)
+    ground = Ground(vault=here, working_directory=here, home=here, scratch=None, own_config=None, links=links)
     reading = shell.read_command(text_argument(call, "command"), ground, behind_wall=True)
     gits = (command.words for command in reading.commands if PurePath(command.words[0]).name == "git")
     return tuple(edit for words in gits for edit in edits_of(words))

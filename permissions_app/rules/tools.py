@@ -28,11 +28,14 @@ class ToolCall:
     input: Mapping[str, Any]
 
 
+REACH = "Reach"  # no tool of the CLI: what its programs do, as the egress door asks about it
+READS_STRANGERS = frozenset({"WebFetch", "WebSearch"})  # of what they bring nobody knows who wrote it
+
 _KINDS = {
     Kind.READ: ("Read", "NotebookRead", "Glob", "Grep", "LS"),
     Kind.WRITE: ("Write", "Edit", "MultiEdit", "NotebookEdit"),
     Kind.SHELL: ("Bash",),
-    Kind.WEB: ("WebFetch",),
+    Kind.WEB: ("WebFetch", REACH),
     Kind.FREE: (
         *("Task", "Agent", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "TodoWrite"),
         *("BashOutput", "KillShell", "KillBash", "TaskOutput", "TaskStop"),

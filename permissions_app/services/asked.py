@@ -41,10 +41,11 @@ class Wanted:
 
 
 @transaction.atomic
-def ask(hold: Hold, wanted: Wanted) -> ToolRequest:
-    """A new request, or one for exactly this call that a person has decided already and that nobody used."""
+def ask(hold: Hold, wanted: Wanted, *, once_a_turn: bool = False) -> ToolRequest:
+    """A new request, or one for exactly this call that a person has decided already and that nobody used.
+    What is asked `once_a_turn` may have been used, refused, or not answered in time: that stays so."""
     hold.check()
-    decided = _unused(wanted)
+    decided = _unused(wanted) or (_asked_before(hold, wanted) if once_a_turn else None)
     if decided is not None:
         return decided
     now = timezone.now()
@@ -103,6 +104,13 @@ def _unused(wanted: Wanted) -> ToolRequest | None:
     same = ToolRequest.objects.filter(session=wanted.session_id, kind=wanted.kind, digest=wanted.digest)
     found: ToolRequest | None = same.unused(timezone.now() - GOOD_FOR).order_by("decided_at").first()
     assert found is None or found.status in GOOD
+    return found
+
+
+def _asked_before(hold: Hold, wanted: Wanted) -> ToolRequest | None:
+    over = (RequestStatus.GRANTED, RequestStatus.DENIED, RequestStatus.EXPIRED)
+    same = ToolRequest.objects.filter(turn=hold.turn_id, digest=wanted.digest, status__in=over)
+    found: ToolRequest | None = same.order_by("-created_at").first()
     return found
 
 

@@ -4,55 +4,31 @@ Called with the turn's row locked, where the turn is active. That is how its sta
 waits as long as something is pending, and not longer.
 """
 
-from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 
 from permissions_app.audit.asked import was_asked, was_decided
-from permissions_app.models import RequestStatus, ToolRequest
-from permissions_app.schemas import PendingQuestion, PermissionRequest
+from permissions_app.frames import as_asked, as_end, frame_for_parent
+from permissions_app.models import ToolRequest
 from sessions_app import bus
-from sessions_app.log import record
-from sessions_app.models import EventType, Session, Turn, TurnStatus
+from sessions_app.log import in_short_for_the_bus, record
+from sessions_app.models import Session, Turn, TurnStatus
 
 INBOX = "requests"  # the topic of whoever shows what is asked; `workspace` says whose
 
 
 def tell_asked(request: ToolRequest) -> None:
-    if request.is_question:
-        kind, payload = EventType.USER_QUESTION, PendingQuestion.told(request)
-    else:
-        kind, payload = EventType.PERMISSION_REQUEST, PermissionRequest.told(request)
+    kind, payload = as_asked(request)
     record(request.session_id, kind, payload, turn_id=request.turn_id)
-    was_asked(request, ring_inboxes(request.session_id))
+    was_asked(request, ring_others(request))
 
 
 def tell_end(request: ToolRequest, turn_id: UUID | None) -> None:
     kind, payload = as_end(request)
     record(request.session_id, kind, payload, turn_id=turn_id)
     transaction.on_commit(lambda: bus.ring(bus.turn_topic(request.turn_id), {"type": "decided"}), robust=True)
-    was_decided(request, ring_inboxes(request.session_id))
-
-
-def as_end(request: ToolRequest) -> tuple[EventType, dict[str, Any]]:
-    if request.is_question:
-        was_answered = request.status == RequestStatus.ANSWERED
-        answers: Mapping[str, Any] = request.answers if was_answered else {}
-        return EventType.QUESTION_ANSWERED, {
-            "requestId": str(request.pk),
-            "answers": answers,
-            "timedOut": not was_answered,
-        }
-    was_decided = request.status in (RequestStatus.GRANTED, RequestStatus.DENIED)
-    return EventType.PERMISSION_RESOLVED, {
-        "requestId": str(request.pk),
-        "decision": request.status if was_decided else RequestStatus.EXPIRED,
-        "pattern": request.pattern or None,
-        "scope": request.scope or None,
-        "decidedBy": request.decided_by.get_username() if request.decided_by else request.decided_as or None,
-    }
+    was_decided(request, ring_others(request))
 
 
 def let_turn_go_on(turn_id: UUID) -> None:
@@ -60,8 +36,15 @@ def let_turn_go_on(turn_id: UUID) -> None:
         Turn.objects.filter(pk=turn_id, status=TurnStatus.WAITING).update(status=TurnStatus.RUNNING)
 
 
-def ring_inboxes(session_id: UUID) -> int:
-    """Those of its workspace, which it names."""
-    workspace: int = Session.objects.values_list("workspace_id", flat=True).get(pk=session_id)
+def ring_others(request: ToolRequest) -> int:
+    """The inboxes of its workspace, which it names, and whoever follows the session that started this one."""
+    session = Session.objects.filter(pk=request.session_id)
+    workspace: int
+    workspace, parent, parents_workspace = session.values_list(
+        "workspace_id", "parent_id", "parent__workspace_id"
+    ).get()
     transaction.on_commit(lambda: bus.ring(INBOX, {"workspace": workspace}), robust=True)
+    if parent and parents_workspace == workspace:
+        told = in_short_for_the_bus(frame_for_parent(request, parent))
+        transaction.on_commit(lambda: bus.ring(bus.session_topic(parent), told), robust=True)
     return workspace

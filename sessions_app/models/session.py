@@ -92,6 +92,8 @@ class Session(models.Model):
     parent = models.ForeignKey("self", models.SET_NULL, null=True, related_name="children")
     parent_tool_use_id = models.CharField(max_length=100, null=True)
     metadata = models.JSONField(default=default_metadata)
+    # Text of the web or of a stranger, which may have told its agent what to do. Never taken back.
+    has_read_strangers = models.BooleanField(default=False)
     last_seq = models.PositiveIntegerField(
         default=0
     )  # of its newest event; raised in the event's transaction

@@ -14,6 +14,11 @@ export class About {
     this.on("#rename", () => this.rename());
     this.archive = document.querySelector("#archive");
     this.on("#archive", () => this.move());
+    this.acting = document.querySelector("#acting");
+    this.acts = document.querySelector("#acts");
+    this.acts?.addEventListener("click", () => this.act().catch(this.complain));
+    document.querySelector("#trust")?.addEventListener("change", () => this.session || this.begun());
+    this.wall();
     this.on("#delete", () => this.delete());
     document.addEventListener("click", ({ target }) => this.more.contains(target) || (this.more.open = false));
   }
@@ -28,7 +33,31 @@ export class About {
   begin(session, title) {
     this.session = session;
     this.more.hidden = false;
+    this.begun();
     this.named(title);
+  }
+
+  // A chat that begins acts without asking where a wall stands around it, and nowhere else.
+  begun() {
+    this.acts?.setAttribute("aria-checked", this.isWalled);
+    this.wall();
+  }
+
+  get isWalled() {
+    return this.acting?.dataset.walled.split(" ").includes(document.querySelector("#trust").value) ?? false;
+  }
+
+  wall() {
+    if (!this.acts) return;
+    document.querySelector("#acts-unwalled").hidden = this.isWalled;
+    this.acts.disabled = this.acts.ariaChecked !== "true" && !this.isWalled && !("operator" in this.acting.dataset);
+  }
+
+  // What it may do is less from here on, or more again. The stream says when it is so.
+  async act() {
+    const { session } = this;
+    if (this.acts.ariaChecked !== "true") return call("POST", `/api/chat/${session}/permissions/trust-mode`, { trustMode: true });
+    return call("PATCH", `/api/chat/${session}`, { metadata: { permissions: { trustMode: false } } });
   }
 
   named(title) {
@@ -73,5 +102,14 @@ export class About {
       const choice = document.querySelector(`#${name}`);
       if (choice && fields[field]) choice.value = choice.dataset.was = fields[field];
     }
+    if (fields.metadata) this.kept = fields.metadata;
+    if (this.acts && (this.kept || fields.trustLevel)) this.allowed();
+  }
+
+  allowed() {
+    const { permissions, acts_without_a_wall: isGiven } = this.kept ?? {};
+    const isOn = permissions ? permissions.trustMode && (this.isWalled || isGiven === true) : this.acts.ariaChecked === "true";
+    this.acts.setAttribute("aria-checked", isOn);
+    this.wall();
   }
 }

@@ -1,7 +1,7 @@
 // The page of all that waits for a person, over all chats.
 
+import { showAsked } from "./asked.js";
 import { Asks } from "./asks.js";
-import { fragment } from "./html.js";
 import { badge, Rail } from "./rail.js";
 import { Stream } from "./stream.js";
 
@@ -25,17 +25,9 @@ function heard(said) {
   else if (said.type === "inbox") show(said);
 }
 
-// All of it at first, and again whenever the connection was lost: what is not among it is over.
-function show({ items, isAll, count }) {
-  if (isAll) {
-    const known = new Set(items.map(({ id }) => id));
-    for (const old of [...asked.children]) if (!known.has(old.id)) old.remove();
-  }
-  for (const { id, html } of items) {
-    const old = document.getElementById(id);
-    if (!html) old?.remove();
-    else if (!old) asked.append(fragment(html));
-  }
+function show(said) {
+  showAsked(asked, said);
+  const { count } = said;
   nothing.hidden = count > 0;
   badge(count);
   document.title = count ? `(${count}) ${title}` : title;

@@ -1,6 +1,7 @@
 // The page of one chat: puts its parts together.
 
 import { About } from "./about.js";
+import { showAsked } from "./asked.js";
 import { Asks } from "./asks.js";
 import { Composer } from "./composer.js";
 import { copying } from "./copying.js";
@@ -16,6 +17,7 @@ import { Stream } from "./stream.js";
 
 const main = document.querySelector("main");
 const column = document.querySelector("#log");
+const children = document.querySelector("#children");
 const state = document.querySelector("#state");
 const trouble = document.querySelector("#trouble");
 const start = Number(main.dataset.after);
@@ -26,7 +28,7 @@ const scroll = new Scroll(document.querySelector("#talk"), column, document.quer
 const rail = new Rail(complain);
 const about = new About({ session, complain });
 const composer = new Composer({ session, complain, began, log, said: () => scroll.toEnd() });
-if (composer.form) new Asks(column, { complain }); // who may only read decides nothing
+if (composer.form) new Asks(document.querySelector("#talk"), { complain }); // who may only read decides nothing
 const stream = new Stream({ heard, changed: moved, gone });
 
 function complain(error) {
@@ -56,10 +58,17 @@ function heard(said) {
   else if (said.type === "grown") log.grow(said);
   else if (said.type === "thinking") log.think(said);
   else if (said.type === "list") rail.take(said.html);
+  else if (said.type === "children" && said.sessionId === session) helpers(said);
   else if (said.type === "inbox") waiting(said.count);
   else if (said.type === "refused" && said.sessionId === session) gone();
   else if (said.type === "refused") complain(said.error);
   show();
+}
+
+// What those ask that this chat has started.
+function helpers(said) {
+  showAsked(children, said);
+  children.hidden = !children.childElementCount;
 }
 
 function waiting(count) {
@@ -73,7 +82,7 @@ function take(row) {
 }
 
 function show() {
-  const word = stream.isAway ? "away" : log.asks ? "needs" : log.reason ? "waiting" : log.isWorking ? "working" : "idle";
+  const word = stream.isAway ? "away" : log.asks || !children.hidden ? "needs" : log.reason ? "waiting" : log.isWorking ? "working" : "idle";
   state.querySelector(".dot").className = `dot ${{ needs: "need", working: "live", waiting: "live" }[word] ?? ""}`;
   if (state.querySelector(".word").textContent !== state.dataset[word]) {
     state.querySelector(".word").textContent = state.dataset[word];

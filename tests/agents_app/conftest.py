@@ -3,8 +3,9 @@ from uuid import UUID
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from agents_app import tasks
+from agents_app import tasks, walls
 from agents_app.runtimes.scripted import ScriptedRuntime
+from agents_app.sandboxes.recorded import Recorded
 from sessions_app.access.caller import Caller
 from tests.agents_app.engine import Engine
 
@@ -41,3 +42,12 @@ def rings(monkeypatch: pytest.MonkeyPatch) -> Rings:
 @pytest.fixture
 def engine(as_ada: Caller, scripted: ScriptedRuntime, rings: list[UUID]) -> Engine:
     return Engine(as_ada, scripted)
+
+
+@pytest.fixture
+def behind_a_wall(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On each machine, because the script runs behind none."""
+    sandbox = Recorded()
+    sandbox.is_wall = True
+    monkeypatch.setattr(walls, "wall_for", lambda *_: walls.Wall(sandbox))
+    monkeypatch.setattr("agents_app.turns.prepare.wall_for", walls.wall_for)

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from agents_app import walls
 from agents_app.carrying import NOT_FOUND
 from agents_app.runtimes.scripted import Say, Use
-from agents_app.sandboxes.recorded import Recorded
 from agents_app.turns import leases
 from permissions_app import audit, services
 from permissions_app.models import ToolRequest
@@ -21,16 +19,11 @@ from tests.agents_app.engine import Engine, events, expire, last_words, pause, t
 from tests.agents_app.test_asking import killed_while_asking
 from tests.asked import asks
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
-
-
-@pytest.fixture(autouse=True)
-def behind_a_wall(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On each machine, because the script runs behind none."""
-    sandbox = Recorded()
-    sandbox.is_wall = True
-    monkeypatch.setattr(walls, "wall_for", lambda *_: walls.Wall(sandbox))
-    monkeypatch.setattr("agents_app.turns.prepare.wall_for", walls.wall_for)
+pytestmark = [
+    pytest.mark.database,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("behind_a_wall"),
+]
 
 
 @pytest.fixture

@@ -15,8 +15,11 @@ import pytest
 
 from agents_app.egress import MOST_AT_ONCE, Egress, EgressPass, Limits
 from permissions_app.audit import Entry
+from permissions_app.rules.decision import Decision, allow, deny
 
 PATIENCE = 10
+ALLOWED = allow("public_host", "Pages of the public web may be fetched.")
+NOT_NOW = deny("nobody_answered", "Not now: nobody answered. This is ticket 1a2b3c4d.")
 HOME = "127.0.0.77"  # where the web is, in these tests
 SESSION = UUID(int=5)
 
@@ -52,6 +55,31 @@ class Host:
         await writer.drain()
         await self.holds.wait()
         writer.close()
+
+
+class Hosts:
+    """Says of every host what it is told to say, once it may."""
+
+    def __init__(self, says: Decision = ALLOWED) -> None:
+        self.says = says
+        self.asked: list[str] = []
+        self.may_say = asyncio.Event()
+        self.may_say.set()
+        self.heard = 0
+        self.loses: Exception | None = None
+
+    async def __call__(self, host: str) -> Decision:
+        self.asked.append(host)
+        await self.may_say.wait()
+        return self.says
+
+    async def hears(self) -> None:
+        if self.loses:
+            raise self.loses
+        self.heard += 1
+
+    def leave(self) -> None:
+        """Nobody waits here."""
 
 
 class Out:
@@ -114,7 +142,7 @@ async def way_out(names: Names, host: Host, told: list[Entry], **more: Any) -> A
         egress = Egress(Path(folder) / "out.sock", resolve=names.resolve, heard=told.append, **given)
         await egress.open()
         known = egress.issue(SESSION)
-        known.enter(uuid4())
+        known.enter(uuid4(), Hosts())
         try:
             yield Out(egress, known, port)
         finally:
@@ -303,9 +331,58 @@ class TestWhoMayGoOut:
         assert await out.connect("public.example") == b""
 
     async def test_what_the_session_may_not_reach_is_refused(self, out: Out, host: Host) -> None:
-        out.known.enter(uuid4(), lambda name: name == "other.example")
-        assert rule(await out.connect("public.example")) == "unnamed_host"
+        out.known.enter(uuid4(), Hosts(NOT_NOW))
+        answer = await out.connect("public.example")
+        assert (status(answer), rule(answer)) == (403, "nobody_answered")
         assert host.heard == []
+
+    async def test_why_not_stands_in_the_first_line_too(self, out: Out) -> None:
+        """Of a refused tunnel a program shows no more."""
+        out.known.enter(uuid4(), Hosts(deny("person", "No: not\r\nX-Evil: 1 \u2014 today.")))
+        line, _, rest = (await out.connect("public.example")).partition(b"\r\n")
+        assert line == b"HTTP/1.1 403 Refused by Parachute: No: not X-Evil: 1 ? today."
+        assert b"\r\nX-Evil" not in rest.partition(b"\r\n\r\n")[0]
+
+    async def test_a_name_is_not_looked_up_before_it_may_be_reached(self, out: Out, names: Names) -> None:
+        """Whoever serves the name would hear of it: `what-it-knows.evil.example`."""
+        out.known.enter(uuid4(), Hosts(NOT_NOW))
+        await out.connect("public.example")
+        assert names.asked == []
+
+    async def test_nobody_is_asked_about_a_private_host(self, out: Out) -> None:
+        hosts = Hosts()
+        out.known.enter(uuid4(), hosts)
+        assert rule(await out.connect("router.lan")) == "private_host"
+        assert hosts.asked == []
+
+    async def test_a_connection_waits_until_it_is_said(self, out: Out, host: Host) -> None:
+        hosts = Hosts()
+        hosts.may_say.clear()
+        out.known.enter(uuid4(), hosts)
+        waiting = asyncio.create_task(out.connect("public.example"))
+        async with asyncio.timeout(PATIENCE):
+            while not hosts.asked:
+                await asyncio.sleep(0)
+        assert host.heard == []
+        hosts.may_say.set()
+        assert (await waiting).endswith(b"hello")
+
+    async def test_where_nobody_can_say_it_is_refused(self, out: Out, host: Host) -> None:
+        class Broken(Hosts):
+            async def __call__(self, host: str) -> Decision:
+                raise ZeroDivisionError
+
+        out.known.enter(uuid4(), Broken())
+        assert rule(await out.connect("public.example")) == "gate_failed"
+        assert host.heard == []
+
+    async def test_that_it_reads_strangers_is_known_before_it_reads_them(self, out: Out) -> None:
+        hosts = Hosts()
+        out.known.enter(uuid4(), hosts)
+        await out.connect("public.example")
+        assert hosts.heard == 1
+        hosts.loses = OSError("the database is away")
+        assert b"hello" not in await out.connect("public.example")
 
     async def test_what_is_open_is_cut_when_the_turn_ends(self, out: Out, host: Host) -> None:
         host.holds.clear()

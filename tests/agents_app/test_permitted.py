@@ -56,3 +56,10 @@ class TestItActsWithoutAsking:
     )
     def test_not_where_nobody_sits_beside_it(self, setting: Setting, session: Session) -> None:
         assert not permitted(setting, session).trust_mode
+
+    def test_without_a_wall_only_where_an_operator_said_so_and_speaks(self, setting: Setting) -> None:
+        unwalled = replace(setting, behind_wall=False)
+        given = {"permissions": KEPT, "acts_without_a_wall": True}
+        assert as_permitted(replace(unwalled, operator=True), Session(), given).trust_mode
+        assert not as_permitted(unwalled, Session(), given).trust_mode
+        assert not permitted(replace(unwalled, operator=True)).trust_mode

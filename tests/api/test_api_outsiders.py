@@ -49,6 +49,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/permissions/{request_id}/close"): {},
     ("POST", "/api/chat/{session_id}/permissions/grant"): {"requestId": "{request_id}"},
     ("POST", "/api/chat/{session_id}/permissions/deny"): {"requestId": "{request_id}"},
+    ("POST", "/api/chat/{session_id}/permissions/trust-mode"): {"trustMode": True},
     ("POST", "/api/chat/{session_id}/answer"): {"requestId": "{request_id}", "answers": {"x": "y"}},
     ("POST", "/api/auth/keys"): {"name": "x", "workspaces": ["{workspace}"]},
     ("POST", "/api/workspaces/{slug}/grants"): {
@@ -78,7 +79,7 @@ def filled(wanted: Any, known: dict[str, Any]) -> Any:
         return {name: filled(value, known) for name, value in wanted.items()}
     if isinstance(wanted, list):
         return [filled(value, known) for value in wanted]
-    return str(wanted).format_map(known)
+    return wanted if isinstance(wanted, bool) else str(wanted).format_map(known)
 
 
 async def ask(web: Web, method: str, path: str, known: dict[str, Any]) -> Answer:

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from agents_app.runtimes.scripted import Hold, Say, ScriptedRuntime, Use
+from permissions_app.children import ChildRequests
 from permissions_app.models import ToolRequest
-from sessions_app.access.models import Scope
+from sessions_app.access.caller import Caller
+from sessions_app.access.models import Scope, Workspace
 from sessions_app.models import Session
 from sessions_app.threads import in_thread
 from tests.api.web import Headers, Web
@@ -85,6 +87,82 @@ async def test_a_request_of_a_child_shows_at_its_parent_too(
     await Session.objects.filter(pk=session).aupdate(parent=parent)
     whole = (await ada_calls.get(f"/api/chat/{parent}")).json
     assert [each["sessionId"] for each in whole["pendingPermissions"]] == [session]
+
+
+class TestAChild:
+    @pytest.fixture
+    async def parent(self, ada_calls: Web, session: str) -> str:
+        parent = str((await ada_calls.say("I start others"))["sessionId"])
+        await Session.objects.filter(pk=session).aupdate(parent=parent)
+        return parent
+
+    async def test_its_request_and_its_end_come_in_the_stream_of_its_parent(
+        self, ada_calls: Web, session: str, parent: str
+    ) -> None:
+        async with ada_calls.streaming("GET", f"/api/chat/{parent}/events?after=2") as stream:
+            request = await in_thread(asks)(session)
+            asked = await stream.next()
+            assert (asked.type, asked.id, asked.data["id"]) == ("permission_request", "", str(request.pk))
+            assert (asked.data["sessionId"], asked.data["parentSessionId"]) == (session, parent)
+            await ada_calls.post(f"/api/permissions/{request.pk}/deny")
+            over = await stream.next()
+            assert (over.type, over.id, over.data["decision"]) == ("permission_resolved", "", "denied")
+            assert over.data["requestId"] == str(request.pk)
+
+    async def test_whoever_joins_is_told_what_is_pending_after_the_rows_and_once(
+        self, ada_calls: Web, session: str, parent: str, question: ToolRequest
+    ) -> None:
+        async with ada_calls.socket() as socket:
+            await socket.send({"type": "follow", "sessionId": parent, "after": 0})
+            told = await socket.until("user_question")
+            assert [each["seq"] for each in told] == [1, 2, None]
+            other = await in_thread(asks)(session)
+            assert (await socket.next())["id"] == str(other.pk)
+
+    async def test_a_ring_that_was_lost_is_made_good_in_the_next_silence(
+        self, ada_calls: Web, session: str, parent: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("sessions_app.stream.KEEP_ALIVE", 0.05)
+        async with ada_calls.streaming("GET", f"/api/chat/{parent}/events?after=2") as stream:
+            with monkeypatch.context() as deaf:
+                deaf.setattr("permissions_app.services.telling.bus.ring", lambda *given: None)
+                request = await in_thread(asks)(session)
+                assert (await stream.until("permission_request"))[-1].data["id"] == str(request.pk)
+                await ada_calls.post(f"/api/permissions/{request.pk}/grant")
+                over = (await stream.until("permission_resolved"))[-1].data
+        assert (over["requestId"], over["decision"]) == (str(request.pk), "granted")
+
+    async def test_a_large_one_is_read_from_the_rows(self, ada_calls: Web, session: str, parent: str) -> None:
+        async with ada_calls.streaming("GET", f"/api/chat/{parent}/events?after=2") as stream:
+            request = await in_thread(asks)(session, input={"text": "x" * 20_000})
+            asked = await stream.next()
+            assert (asked.data["id"], len(asked.data["input"]["text"])) == (str(request.pk), 20_000)
+
+    async def test_a_child_in_another_workspace_is_none(
+        self, ada_calls: Web, as_cy: Caller, session: str, parent: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("sessions_app.stream.KEEP_ALIVE", 0.05)
+        elsewhere = await Workspace.objects.aget(slug="elsewhere")
+        await Session.objects.filter(pk=session).aupdate(workspace=elsewhere)
+        async with ada_calls.streaming("GET", f"/api/chat/{parent}/events?after=2") as stream:
+            await in_thread(asks)(session)
+            assert [(await stream.next()).type for _ in range(2)] == [""] * 2
+
+    async def test_its_readers_read_once_and_not_for_each_ring(
+        self, ada_calls: Web, session: str, parent: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        reads, read = list[ChildRequests](), ChildRequests.read
+
+        def counted(self: ChildRequests) -> Any:
+            reads.append(self)
+            return read(self)
+
+        monkeypatch.setattr(ChildRequests, "read", counted)
+        async with ada_calls.streaming("GET", f"/api/chat/{parent}/events?after=2") as stream:
+            for _ in range(3):
+                request = await in_thread(asks)(session)
+                assert (await stream.next()).data["id"] == str(request.pk)
+        assert len(reads) == 1
 
 
 async def test_a_detail_takes_as_many_queries_however_many_are_asked(

@@ -7,6 +7,7 @@ import pytest
 
 from agents_app.runtimes.events import BlockKind
 from agents_app.runtimes.scripted import Begin, Hold, Say, ScriptedRuntime, Use
+from sessions_app.models import Session
 from sessions_app.threads import in_thread
 from tests.api.web import Web
 from tests.asked import asks
@@ -120,3 +121,17 @@ async def test_what_waits_for_a_person_is_counted_and_goes_with_its_answer(
         await ada_calls.post(f"/api/permissions/{request.pk}/deny")
         gone = (await socket.until("inbox"))[-1]
         assert (gone["count"], gone["items"]) == (0, [{"id": f"asked-{request.pk}"}])
+
+
+async def test_what_a_child_asks_is_a_card_in_its_parents_page_until_it_is_answered(ada_calls: Web) -> None:
+    child, parent = [(await ada_calls.say("x"))["sessionId"] for _ in range(2)]
+    await Session.objects.filter(pk=child).aupdate(parent=parent)
+    request = await in_thread(asks)(child)
+    async with ada_calls.socket("/ws/page") as socket:
+        await socket.send({"type": "follow", "sessionId": parent, "after": 0})
+        first, asked = [(await socket.until("children"))[-1] for _ in range(2)]
+        assert (first["isAll"], first["items"]) == (True, [])
+        assert f'data-request="{request.pk}"' in asked["items"][0]["html"]
+        await ada_calls.post(f"/api/permissions/{request.pk}/deny")
+        gone = (await socket.until("children"))[-1]
+        assert (gone["sessionId"], gone["items"]) == (parent, [{"id": f"asked-{request.pk}"}])

@@ -74,7 +74,15 @@ class House:
 
     def past(self, turns: int) -> str:
         """A chat that is over, made as rows: its id."""
-        code = f"from tests.pages.conversations import a_past; print(a_past({turns}))"
+        return self._shell(f"from tests.pages.conversations import a_past; print(a_past({turns}))")
+
+    def becomes_child(self, session: str, parent: str) -> None:
+        """As if one had started the other."""
+        rows = f"Session.objects.filter(pk='{session}').update(parent='{parent}')"
+        self._shell(f"from sessions_app.models import Session; print({rows})")
+
+    def _shell(self, code: str) -> str:
+        """The last word that it prints."""
         made = subprocess.run(
             [*REAL[:2], "shell", "-c", code], env=self.variables, capture_output=True, text=True
         )

@@ -4,10 +4,11 @@ import threading
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Route, expect
+from playwright.sync_api import Browser, Route, expect
 
 from agents_app.demo_model.wire import Failure, say
 from tests.browser.house import LOADED, House, Tab, painted, ready
+from tests.browser.test_every_page import assert_is_for_everybody
 from tests.pages.test_chat_page import SMALL
 
 pytestmark = [pytest.mark.processes, pytest.mark.browser]
@@ -185,3 +186,47 @@ def test_a_session_of_200_messages_is_painted_at_once_and_light(house: House, ta
     print(f"painted after {full:.0f} ms (an empty chat: {empty:.0f} ms), {loaded / 1000:.0f} KB loaded")
     assert loaded < SMALL
     assert full < 2.5 * empty  # under 300 ms on a machine of its own; another may be slow, but not by so much
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_acting_without_asking_is_switched_off_and_on_by_keyboard(
+    house: House, browser: Browser, width: int
+) -> None:
+    tab = house.tab(browser, width=width)
+    tab.open().ask("a careful thing")
+    tab.page.locator("#more > summary").press("Enter")
+    acts = tab.page.get_by_role("switch", name="Act without asking")
+    expect(acts).to_be_checked()
+    assert_is_for_everybody(tab.page)
+    acts.press("Space")
+    expect(acts).not_to_be_checked()
+    assert kept(house, tab)["trustMode"] is False
+    assert_is_for_everybody(tab.page)
+    tab.page.reload()
+    ready(tab.page)
+    tab.page.locator("#more > summary").press("Enter")
+    expect(acts).not_to_be_checked()
+    acts.press("Enter")
+    expect(acts).to_be_checked()
+    assert kept(house, tab)["trustMode"] is True
+    tab.close()
+
+
+def test_without_a_wall_it_is_off_and_an_operator_may_switch_it_on(house: House, tab: Tab) -> None:
+    tab.open().page.locator("#trust").select_option("full")
+    tab.ask("on the whole computer")
+    tab.page.locator("#more > summary").click()
+    acts = tab.page.get_by_role("switch", name="Act without asking")
+    expect(acts).not_to_be_checked()
+    expect(tab.page.get_by_text("No wall stands around this chat")).to_be_visible()
+    acts.click()
+    expect(acts).to_be_checked()
+    tab.page.reload()
+    ready(tab.page)
+    tab.page.locator("#more > summary").click()
+    expect(acts).to_be_checked()
+
+
+def kept(house: House, tab: Tab) -> dict[str, object]:
+    found: dict[str, object] = house.program.http.get(f"/api/chat/{tab.session}/permissions").json()
+    return found["permissions"]  # type: ignore[return-value]

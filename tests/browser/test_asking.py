@@ -52,6 +52,25 @@ def test_it_is_asked_here_and_there_and_answered_once(house: House, tab: Tab, ot
     expect(tab.log.locator(".ask")).to_contain_text("Denied by")
 
 
+def test_what_a_child_asks_is_answered_in_the_chat_that_started_it(
+    house: House, tab: Tab, other_tab: Tab
+) -> None:
+    wants_to_steer(house, "for my parent")
+    other_tab.open().ask("I start others")
+    tab.open().ask("I am started")
+    house.becomes_child(tab.session, other_tab.session)
+    tab.say("for my parent")
+    card = other_tab.page.get_by_role("region", name="What its helpers ask").locator(".ask")
+    expect(card).to_contain_text("May it write to CLAUDE.md?")
+    expect(other_tab.state).to_have_text("needs you")
+    assert_is_for_everybody(other_tab.page)
+    other_tab.page.reload()
+    card.get_by_role("button", name="Deny").click()
+    expect(card).to_have_count(0)
+    expect(tab.log).to_contain_text("So be it.")
+    expect(other_tab.state).to_have_text("idle")
+
+
 def test_what_is_allowed_is_done_once(house: House, tab: Tab) -> None:
     wants_to_steer(house, "allow this")
     tab.open().say("allow this")

@@ -8,6 +8,7 @@ import ssl
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,10 @@ from agents_app.runtimes.base import RunFailed
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.runtimes.events import Answered, RuntimeEvent
 from permissions_app.audit import Entry
+from permissions_app.gate import Answer
+from permissions_app.rules.decision import Decision, allow, deny
+from permissions_app.rules.setting import Setting
+from permissions_app.rules.tools import ToolCall
 from tests.contracts.stage import Stage, door_to, sandbox_that_runs
 from tests.scripted_model import ScriptedModel, calls
 
@@ -122,6 +127,25 @@ async def stage(tmp_path: Path, model: ScriptedModel, there: Web, settings: Any)
             await runtime.close()
 
 
+class Person:
+    """Is asked about hosts, and says of each what they say of all."""
+
+    def __init__(self, stage: Stage, says: Decision) -> None:
+        self.asked: list[str] = []
+        self.says = says
+        self.stage = stage
+        stage.gate._asks = self
+        stage.gate.reads_strangers = self.mark
+
+    async def __call__(self, call: ToolCall, decision: Decision, setting: Setting) -> Answer:
+        self.asked.append(f"{call.name} {call.input['url']}")
+        return Answer(self.says)
+
+    async def mark(self) -> None:
+        """As the rows would say it from the next call on."""
+        self.stage.gate.setting = replace(self.stage.gate.setting, has_read_strangers=True)
+
+
 def answers(events: list[RuntimeEvent]) -> list[str]:
     return [each.content for each in events if isinstance(each, Answered)]
 
@@ -166,6 +190,51 @@ async def test_a_program_of_the_agent_goes_the_same_way(
     [answer] = answers(await stage.play("by hand", web=True))
     assert answer.count("quinces are ripe") == 1
     assert [each.outcome for each in there.told] == ["allowed", "denied"]
+
+
+async def test_once_it_has_read_the_web_a_person_is_asked_about_a_host_and_the_program_waits(
+    stage: Stage, model: ScriptedModel, there: Web
+) -> None:
+    """The command itself is what reads: so the second connection asks, and the third one need not."""
+    person = Person(stage, allow("person", "Yes."))
+    command = f"for each in a b c; do curl -sS {there.url}/$each; done"
+    model.script("go", [calls("Bash", command=command), say("Done.")])
+    [answer] = answers(await stage.play("go", web=True))
+    assert answer.count("quinces are ripe") == 3
+    assert person.asked == [f"Reach https://{NAME}/"]
+    assert [each.outcome for each in there.told] == ["allowed"] * 3
+
+
+async def test_a_fetch_is_asked_about_once_and_what_it_read_counts_at_once(
+    stage: Stage, model: ScriptedModel, there: Web
+) -> None:
+    person = Person(stage, deny("person", "A person did not allow this."))
+    fetch = calls("WebFetch", url=f"{there.url}/garden", prompt="When are they ripe?")
+    model.script("look", [fetch, calls("Bash", command=f"curl -sS {there.url}/?secret; true"), say("Done.")])
+    heard = answers(await stage.play("look", web=True))
+    assert person.asked == [f"Reach https://{NAME}/"]
+    assert [each.outcome for each in there.told] == ["allowed", "denied"]
+    assert "quinces" not in heard[-1]
+
+
+async def test_a_program_that_is_refused_ends_and_the_agent_reads_why(
+    stage: Stage, model: ScriptedModel, there: Web
+) -> None:
+    person = Person(stage, deny("nobody_answered", "Not now. This is ticket 1a2b3c4d."))
+    await person.mark()
+    model.script("go", [calls("Bash", command=f"curl -sS {there.url}/"), say("Done.")])
+    [answer] = answers(await stage.play("go", web=True))
+    assert "quinces" not in answer
+    assert "403" in answer
+    assert there.asked == []
+    assert any("ticket 1a2b3c4d" in str(asked.body) for asked in model.requests), answer
+
+
+async def test_a_command_may_take_longer_than_a_person(stage: Stage, model: ScriptedModel) -> None:
+    model.script("go", [say("Done.")])
+    await stage.play("go", web=True)
+    [shell] = [each["description"] for each in model.requests[0].body["tools"] if each["name"] == "Bash"]
+    assert "default 240000" in shell
 
 
 async def test_nothing_of_the_way_out_stays_with_the_agent(stage: Stage, model: ScriptedModel) -> None:

@@ -190,3 +190,23 @@ def test_what_ended_otherwise_says_so(teller: Teller) -> None:
 def test_what_is_of_no_use_to_a_reader_is_not_shown(teller: Teller) -> None:
     for kind in ("session", "init", "model", "prompt_metadata", "turn_waiting", "something_new"):
         assert teller.tell(kind) is None
+
+
+def test_a_host_that_a_command_wants_is_asked_about_by_its_name(teller: Teller) -> None:
+    asked = {
+        "id": "1",
+        "sessionId": "2",
+        "toolName": "Reach",
+        "permissionType": "read",
+        "input": {"url": "https://pypi.org/"},
+        "suggestedGrants": [
+            {"scope": "once", "pattern": "", "label": "once"},
+            {"scope": "folder", "pattern": "https://pypi.org/", "label": "pages of pypi.org"},
+        ],
+        "reason": "Nobody named this host.",
+        "expiresAt": "2026-11-18T10:02:00Z",
+    }
+    found = teller.shown("permission_request", **asked)
+    assert "May it reach pypi.org?" in found
+    assert "pages of pypi.org" in found
+    assert "<pre" not in found

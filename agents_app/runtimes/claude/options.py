@@ -12,7 +12,7 @@ from pathlib import Path
 
 import claude_agent_sdk
 from claude_agent_sdk import ClaudeAgentOptions, HookMatcher
-from claude_agent_sdk.types import CanUseTool, HookCallback, SystemPromptFile, SystemPromptPreset
+from claude_agent_sdk.types import CanUseTool, HookCallback, HookEvent, SystemPromptFile, SystemPromptPreset
 from django.conf import settings
 
 from agents_app import launcher
@@ -34,6 +34,7 @@ TOOLS_WITH_A_NETWORK = [*TOOLS, "WebFetch"]
 RETRIES = {
     "CLAUDE_CODE_MAX_RETRIES": "8"
 }  # in 107 s, each told at once; the default of 10 takes three minutes
+LONGEST_COMMAND = 600_000  # ms: what the CLI lets a model ask for
 SWITCHED_OFF = {
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
     "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
@@ -43,8 +44,17 @@ SWITCHED_OFF = {
 }
 
 
+@dataclass(frozen=True)
+class Hooks:
+    """What the CLI asks us: before each tool, once more where a person decides, and after a command."""
+
+    gate: HookCallback
+    ask: CanUseTool
+    after: HookCallback
+
+
 def options_for(
-    request: RunRequest, *, launch: Launch, papers: Path, deny: list[str], gate: HookCallback, ask: CanUseTool
+    request: RunRequest, *, launch: Launch, papers: Path, deny: list[str], hooks: Hooks
 ) -> ClaudeAgentOptions:
     return ClaudeAgentOptions(
         cli_path=launcher.executable(Path(settings.PARACHUTE_HOME) / "launcher"),
@@ -60,13 +70,21 @@ def options_for(
         include_partial_messages=True,
         max_buffer_size=BUFFER,
         settings=json.dumps(_settings(deny)),
-        hooks={"PreToolUse": [HookMatcher(hooks=[gate], timeout=GATE_TIMEOUT, on_failure="block")]},
-        can_use_tool=ask,
+        hooks=_hooks(request, hooks),
+        can_use_tool=hooks.ask,
         resume=str(request.session_id) if request.resume else None,
         session_id=None if request.resume else str(request.session_id),
         system_prompt=_system_prompt(request, papers),
         extra_args=_extra(request, papers),
     )
+
+
+def _hooks(request: RunRequest, hooks: Hooks) -> dict[HookEvent, list[HookMatcher]]:
+    before = HookMatcher(hooks=[hooks.gate], timeout=GATE_TIMEOUT, on_failure="block")
+    if not request.web:
+        return {"PreToolUse": [before]}
+    after = HookMatcher(matcher="Bash", hooks=[hooks.after])
+    return {"PreToolUse": [before], "PostToolUse": [after], "PostToolUseFailure": [after]}
 
 
 @dataclass(frozen=True)
@@ -92,6 +110,8 @@ def launch_for(request: RunRequest, *, papers: Path, mark: str, doors: Doors, en
         "ANTHROPIC_UNIX_SOCKET": str(doors.model),
         launcher.MARK: mark,
     }
+    if request.web:
+        environment |= _patience()
     if request.sandbox.is_wall and request.scratch:
         request.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
         environment["TMPDIR"] = str(request.scratch)
@@ -111,6 +131,16 @@ def launch_for(request: RunRequest, *, papers: Path, mark: str, doors: Doors, en
     if request.writable != ():  # in a vault that is read-only as a whole nothing is planted
         ends.callback(placeholders.hold(request.vault, request.directory, _locks()))
     return request.sandbox.confine(_with_vault(launch, request))
+
+
+def _patience() -> dict[str, str]:
+    """A command that waits for a person at the egress door is not cut while they may answer: two minutes, as
+    each has without this, come after."""
+    patience = round((settings.PARACHUTE_PERMISSION_TIMEOUT + 120) * 1000)
+    return {
+        "BASH_DEFAULT_TIMEOUT_MS": str(patience),
+        "BASH_MAX_TIMEOUT_MS": str(max(patience, LONGEST_COMMAND)),
+    }
 
 
 def _with_vault(launch: Launch, request: RunRequest) -> Launch:

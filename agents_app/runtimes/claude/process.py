@@ -27,10 +27,11 @@ from agents_app.carrying import Carrier
 from agents_app.door import Door, Trouble
 from agents_app.egress import Egress
 from agents_app.launcher.outward import outward
+from agents_app.reach import Reach
 from agents_app.runtimes.base import RunRequest
 from agents_app.runtimes.claude import memory
 from agents_app.runtimes.claude.failures import failure_to_confine, failure_to_start
-from agents_app.runtimes.claude.options import Doors, launch_for, options_for
+from agents_app.runtimes.claude.options import Doors, Hooks, launch_for, options_for
 from agents_app.sandboxes.base import CannotConfine, Launch
 from agents_app.sandboxes.mounts import leaves_open, named_paths, settings_held
 from permissions_app.audit import PLATFORM
@@ -47,7 +48,10 @@ BETWEEN_TURNS = Decision(Verdict.DENY, "turn_over", "No turn is running in this 
 
 
 class Served(Protocol):
-    """Who answers for the tool calls of a process: the turn that it serves."""
+    """Who answers for the tool calls of a process, and for its connections: the turn that it serves."""
+
+    @property
+    def reach(self) -> Reach: ...
 
     async def decide(self, call: ToolCall, directory: Path) -> Decision: ...
 
@@ -126,7 +130,7 @@ class ClaudeProcess:
     def serve(self, turn: Served, turn_id: str) -> None:
         self._serves, self._pass.turn = turn, turn_id
         if self._out:
-            self._out.enter(UUID(turn_id))
+            self._out.enter(UUID(turn_id), turn.reach)
 
     @property
     def carrier(self) -> Carrier | None:
@@ -200,9 +204,8 @@ class ClaudeProcess:
         except CannotConfine as error:
             raise failure_to_confine(error) from error
         deny = list(self.fingerprint.deny)
-        options = options_for(
-            request, launch=launch, papers=papers, deny=deny, gate=self._before_tool, ask=self._may_use
-        )
+        hooks = Hooks(gate=self._before_tool, ask=self._may_use, after=self._after_command)
+        options = options_for(request, launch=launch, papers=papers, deny=deny, hooks=hooks)
         options.stderr = self._last_words.append
         return options
 
@@ -225,6 +228,17 @@ class ClaudeProcess:
                 "permissionDecisionReason": decision.reason,
             }
         }
+
+    async def _after_command(
+        self, given: HookInput, tool_use_id: str | None, context: HookContext
+    ) -> HookJSONOutput:
+        """Why the egress door refused something to it: most programs say no more than "403"."""
+        hook: Any = given
+        refused = self._serves.reach.told() if self._serves else ""
+        if not refused:
+            return {}
+        said: Any = {"hookEventName": hook["hook_event_name"], "additionalContext": refused}
+        return {"hookSpecificOutput": said}
 
     def _between_turns(self, call: ToolCall) -> Decision:
         """There is no gate to ask, and so none that would record it."""

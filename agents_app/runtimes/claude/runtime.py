@@ -17,6 +17,7 @@ from django.conf import settings
 from agents_app.door import Door
 from agents_app.egress import Egress
 from agents_app.endings import to_its_end
+from agents_app.reach import Reach
 from agents_app.runtimes.base import CannotResume, RunFailed, RunRequest, Waits
 from agents_app.runtimes.claude.failures import failure_to_start
 from agents_app.runtimes.claude.process import ClaudeProcess, Fingerprint
@@ -108,6 +109,7 @@ class ClaudeRun:
         self._process = process
         self._request = request
         self._gate = gate
+        self.reach = Reach(gate, request.directory)
         self._was_warm = was_warm
         self._model_name = model_name
         self._calls: dict[str, ToolCall] = {}
@@ -149,6 +151,8 @@ class ClaudeRun:
         await self._process.client.query(_prompt(message_id, text))
 
     def _as_ours(self, event: RuntimeEvent) -> RuntimeEvent:
+        if isinstance(event, Answered):
+            self.reach.ends(event.tool_use_id)
         match event:
             case Used():
                 self._calls[event.id] = ToolCall(event.id, event.name, event.input)
@@ -170,7 +174,10 @@ class ClaudeRun:
             log.exception("A CLI could not be interrupted; it is ended.")
 
     async def decide(self, call: ToolCall, directory: Path) -> Decision:
-        return await self._gate(call, directory)
+        decision = await self._gate(call, directory)
+        if decision.verdict is Verdict.ALLOW:
+            self.reach.begins(call)
+        return decision
 
     async def decide_again(self, call: ToolCall) -> Answer:
         if self._gate.allowed_this(call):
@@ -179,6 +186,8 @@ class ClaudeRun:
             answer = await self._gate.ask(call)
             if answer.carried:
                 self._carried[call.id] = answer.carried
+            if answer.decision.verdict is Verdict.ALLOW:
+                self.reach.begins(call)
             return answer
         refusal = await self._gate.refused_elsewhere(call, "not_through_the_gate", NOT_THROUGH_THE_GATE)
         return Answer(refusal)
