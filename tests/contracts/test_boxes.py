@@ -15,13 +15,14 @@ from agents_app.sandboxes import ENGINES, engine, named
 from agents_app.sandboxes.base import MARK, Launch
 from agents_app.sandboxes.container import Container
 from permissions_app.rules.setting import Trust
-from tests.contracts.stage import Stage, door_to, sandbox_that_runs
+from tests.contracts.conftest import Sandboxes
+from tests.contracts.stage import Stage, door_to
 from tests.scripted_model import ScriptedModel, calls
 
 
 @pytest.fixture(params=ENGINES)
-def box(request: pytest.FixtureRequest) -> str:
-    return sandbox_that_runs(request.param).name
+def box(request: pytest.FixtureRequest, sandboxes: Sandboxes) -> str:
+    return sandboxes(request.param).name
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ from agents_app.sandboxes.base import Launch, Sandbox
 from agents_app.sandboxes.bubblewrap import Bubblewrap
 from agents_app.sandboxes.container import Container
 from agents_app.sandboxes.vaults import shown
+from tests.contracts.conftest import Sandboxes
 from tests.contracts.runs import CANARY, Runs
-from tests.contracts.stage import sandbox_that_runs
 
 PLAIN = 23_456  # a user that nobody is
 SYSTEMS_PYTHON = "/usr/bin/python3"  # ours may lie where a plain user may not go
@@ -37,10 +37,12 @@ def place() -> Iterator[Path]:
 
 
 @pytest.fixture(params=WALLS, ids=lambda param: " ".join(param))
-def walled(request: pytest.FixtureRequest, place: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
+def walled(
+    request: pytest.FixtureRequest, place: Path, sandboxes: Sandboxes, monkeypatch: pytest.MonkeyPatch
+) -> Runs:
     """A vault, a home with what nobody may see, and a wall."""
     name, user = request.param
-    sandbox = sandbox_that_runs(name)
+    sandbox = sandboxes(name)
     vault = place / "vault"
     for folder in ("vault/Notes", "vault/Chat/artifacts", "vault/.git/hooks", "home/claude/ours", "home/run"):
         (place / folder).mkdir(parents=True)

@@ -22,8 +22,8 @@ from agents_app.sandboxes import ENGINES
 from agents_app.sandboxes.base import CannotConfine, Launch, Sandbox
 from agents_app.sandboxes.bubblewrap import Bubblewrap
 from agents_app.sandboxes.recorded import Recorded
+from tests.contracts.conftest import Sandboxes
 from tests.contracts.runs import CANARY, PATIENCE, Runs
-from tests.contracts.stage import sandbox_that_runs
 from tests.scripted_model import ScriptedModel
 
 WALLS = ("bubblewrap", "docker", "podman")
@@ -32,13 +32,13 @@ CLI = Path(sdk_file).parent / "_bundled" / "claude"
 
 
 @pytest.fixture(params=ALL)
-def sandbox(request: pytest.FixtureRequest) -> Sandbox:
-    return sandbox_that_runs(request.param)
+def sandbox(request: pytest.FixtureRequest, sandboxes: Sandboxes) -> Sandbox:
+    return sandboxes(request.param)
 
 
 @pytest.fixture(params=WALLS)
-def wall(request: pytest.FixtureRequest) -> Sandbox:
-    return sandbox_that_runs(request.param)
+def wall(request: pytest.FixtureRequest, sandboxes: Sandboxes) -> Sandbox:
+    return sandboxes(request.param)
 
 
 @pytest.fixture
