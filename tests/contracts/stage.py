@@ -67,6 +67,7 @@ class Stage:
     vault: Path
     home: Path
     trust: Trust = Trust.VAULT
+    opened: tuple[str, ...] = ()  # what of its vault a read-only box may write
     session_id: UUID = field(default_factory=uuid4)
     requests: list[RunRequest] = field(default_factory=list)
     waited: list[tuple[str, int]] = field(default_factory=list)
@@ -82,8 +83,8 @@ class Stage:
                 vault=self.vault,
                 working_directory=self.vault,
                 home=self.home,
-                scratch=None,
-                own_config=self.config,
+                scratch=self.scratch,
+                own_config=None if self.scratch else self.config,
                 own_servers=frozenset(),
             )
         )
@@ -91,6 +92,11 @@ class Stage:
     @property
     def config(self) -> Path:
         return transcripts.config_folder(self.session_id)
+
+    @property
+    def scratch(self) -> Path | None:
+        """A read-only box has one."""
+        return self.config / "scratch" if self.trust is Trust.SANDBOXED else None
 
     def request(self, text: str, **more: Any) -> RunRequest:
         given: dict[str, Any] = {
@@ -107,6 +113,8 @@ class Stage:
             "config": self.config,
             "sandbox": self.sandbox,
         }
+        if self.scratch:
+            given |= {"writable": self.opened, "scratch": self.scratch, "is_fresh": True}
         request = RunRequest(**(given | more))
         if not request.resume:
             transcripts.set_aside(self.session_id)

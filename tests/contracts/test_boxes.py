@@ -3,7 +3,6 @@ nothing of it left."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.conf import settings
@@ -47,17 +46,16 @@ def left(box: str) -> list[str]:
 async def test_each_message_has_a_new_one_and_the_scratch_lasts(
     stage: Stage, model: ScriptedModel, box: str
 ) -> None:
-    scratch = stage.config / "scratch"
-    more: dict[str, Any] = {"writable": (), "scratch": scratch, "is_fresh": True}
     writes = "echo kept > $TMPDIR/note; echo lost > /tmp/note; touch planted || echo refused"
     reads = "cat $TMPDIR/note /tmp/note 2>/dev/null; exit 0"
     model.script("first", [calls("Bash", command=writes), say("One.")])
     model.script("second", [calls("Bash", command=reads), say("Two.")])
-    await stage.play("first", **more)
+    await stage.play("first")
     assert not stage.runtime.rests(stage.session_id)
     assert left(box) == []
-    await stage.play("second", **more)
-    assert (scratch / "note").read_text() == "kept\n"
+    await stage.play("second")
+    assert stage.scratch
+    assert (stage.scratch / "note").read_text() == "kept\n"
     assert list(stage.vault.iterdir()) == []
     assert "refused" in model.asked("first")[-1].body["messages"][-1]["content"][0]["content"]
     assert model.asked("second")[-1].body["messages"][-1]["content"][0]["content"] == "kept"
