@@ -22,6 +22,7 @@ from .checks import checked
 from .mounts import HOME, MASK, MEMORY, OURS, READ_WRITE, named_paths
 
 RAN, FAILED = 300.0, 10.0  # seconds that an answer is good for
+ANSWERS_WITHIN = 30.0  # seconds, also where it makes its first container
 NAME = "parachute-"
 NOTHING = Path(__file__).parent / "nothing"  # an empty file, in the place of a hidden one
 # As its first process: it waits for what is left to it, and what it starts ends when the time is over.
@@ -113,7 +114,7 @@ class Container:
                     env=dict(confined.environment),
                     stdin=subprocess.DEVNULL,
                     capture_output=True,
-                    timeout=30,
+                    timeout=ANSWERS_WITHIN,
                 )
             except (OSError, subprocess.TimeoutExpired) as error:
                 self.end(mark)

@@ -14,6 +14,8 @@ from tests.engines.daemon import Daemon
 from tests.engines.image import NAME, box_image
 from tests.engines.missing import NotTested
 
+OWNER = "tests"
+
 
 @dataclass(frozen=True)
 class EngineHere:
@@ -27,17 +29,18 @@ class EngineHere:
 
 
 @contextmanager
-def engine_here(program: str, owner: str = "tests") -> Iterator[EngineHere]:
+def engine_here(program: str, *, must_be_ours: bool = False) -> Iterator[EngineHere]:
     """Nothing of it is left afterwards, however it went. Raises NotTested."""
-    engine = Engine(program, NAME, owner, environment=env.for_engines())
+    engine = Engine(program, NAME, OWNER, environment=env.for_engines())
     if engine.path() is None:
         raise NotTested(f"{program} is not installed.")
-    daemon = Daemon() if program == "docker" and not _answers(engine) else None
+    is_wanted = must_be_ours or (program == "docker" and not _answers(engine))
+    daemon = Daemon() if is_wanted else None
     try:
         if daemon is not None:
             daemon.start()
             kept = {name: value for name, value in engine.environment.items() if name in ("PATH", "HOME")}
-            engine = Engine(program, NAME, owner, environment={**kept, "DOCKER_HOST": daemon.address})
+            engine = Engine(program, NAME, OWNER, environment={**kept, "DOCKER_HOST": daemon.address})
         with box_image(engine):
             _must_run(engine)
             yield EngineHere(engine, daemon)

@@ -3,9 +3,12 @@
 import os
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from agents_app.launcher import end_everything, new_mark
@@ -37,9 +40,7 @@ class Daemon:
         return f"unix://{self._folder}/s"
 
     def start(self) -> None:
-        """Also again, after `kill`."""
         told_at = self._folder / "told"
-        told_at.unlink(missing_ok=True)
         (self._folder / "daemon.json").write_text("{}")  # and not that of the machine
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told, self._log.open("ab") as log:
             told.bind(str(told_at))
@@ -58,6 +59,16 @@ class Daemon:
         assert self._process
         self._process.kill()
         self._process.wait()
+
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """It is there and answers nobody."""
+        assert self._process
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
     def end(self) -> None:
         if self._process is not None and self._process.poll() is None:
