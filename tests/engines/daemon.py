@@ -15,6 +15,7 @@ from agents_app.launcher import end_everything, new_mark
 from tests.engines.missing import NotTested
 
 STARTS_WITHIN, ENDS_WITHIN = 30.0, 15.0
+DOES_NOT_START = "No docker runs here, and a dockerd of our own does not start:"
 # A default dockerd makes a bridge and rewrites the host's firewall.
 QUIET = ("--iptables=false", "--ip6tables=false", "--bridge=none", "--storage-driver=overlay2")
 # Its mounts are in a name space that goes with it; and if the tests are killed, it ends.
@@ -45,14 +46,15 @@ class Daemon:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told, self._log.open("ab") as log:
             told.bind(str(told_at))
             environment = {"PATH": SEARCH, "NOTIFY_SOCKET": str(told_at), "MARK_OF_TESTS": self._mark}
-            self._process = subprocess.Popen(
-                (*APART, self._program, *QUIET, *self._places()), env=environment, stdout=log, stderr=log
-            )
+            argv = (*APART, self._program, *QUIET, *self._places())
+            try:
+                self._process = subprocess.Popen(argv, env=environment, stdout=log, stderr=log)
+            except OSError as why:
+                raise NotTested(f"{DOES_NOT_START} {why}") from why
             is_up = _hears(told, self._process.pid)
         if not is_up:
-            why = self._log.read_text(errors="replace").strip().rpartition("\n")[2]
-            self.end()
-            raise NotTested(f"No docker runs here, and a dockerd of our own does not start: {why}")
+            why_not = self._log.read_text(errors="replace").strip().rpartition("\n")[2]
+            raise NotTested(f"{DOES_NOT_START} {why_not}")
 
     def kill(self) -> None:
         """As a crash would."""

@@ -14,33 +14,44 @@ from tests.engines.missing import NotTested
 RECIPE = Path(__file__).resolve().parents[2] / "deploy" / "sandbox"
 VERSION = hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(RECIPE.iterdir()))).hexdigest()[:12]
 NAME = f"parachute-sandbox:tests-{VERSION}"
-BUILDS_WITHIN, LOADS_WITHIN = 600.0, 120.0
+BUILDS_WITHIN, ANSWERS_WITHIN = 600.0, 120.0
 
 
 @contextmanager
 def box_image(engine: Engine) -> Iterator[None]:
-    """In an engine that is somebody's it is removed again. Raises NotTested."""
-    if _ran(engine, "image", "inspect", NAME):
-        yield
-        return
-    kept = _cache() / f"sandbox-{VERSION}.tar"
-    if not (kept.is_file() and _ran(engine, "load", "--input", str(kept))):
-        build(engine)
-        _keep(kept, engine)
+    """It is there and runs. What was brought into an engine is removed again. Raises NotTested."""
+    is_brought = not _ran(engine, "image", "inspect", NAME)
     try:
+        if is_brought:
+            _bring(engine)
+        # A container as it comes: from here on whatever does not work is ours.
+        done = _run(engine, "run", "--rm", "--network", "none", NAME, "true")
+        if done.returncode != 0:
+            raise NotTested(f"{engine.program} runs no container here: {done.stderr.decode().strip()}")
         yield
     finally:
-        _ran(engine, "rmi", "--force", NAME)
+        if is_brought:
+            _ran(engine, "rmi", "--force", NAME)
 
 
-def build(engine: Engine) -> None:
-    done = subprocess.run(
-        (RECIPE / "build", NAME),
-        env={**engine.environment, "PARACHUTE_SANDBOX": engine.program},
-        capture_output=True,
-        text=True,
-        timeout=BUILDS_WITHIN,
-    )
+def _bring(engine: Engine) -> None:
+    kept = _cache() / f"sandbox-{VERSION}.tar"
+    if not (kept.is_file() and _ran(engine, "load", "--input", str(kept))):
+        _build(engine)
+        _keep(kept, engine)
+
+
+def _build(engine: Engine) -> None:
+    try:
+        done = subprocess.run(
+            (RECIPE / "build", NAME),
+            env={**engine.environment, "PARACHUTE_SANDBOX": engine.program},
+            capture_output=True,
+            text=True,
+            timeout=BUILDS_WITHIN,
+        )
+    except subprocess.TimeoutExpired as why:
+        raise NotTested("deploy/sandbox/build does not end here.") from why
     if done.returncode != 0:
         said = "\n".join((done.stdout + done.stderr).splitlines()[-10:])
         raise NotTested(f"deploy/sandbox/build makes no image here:\n{said}")
@@ -56,9 +67,15 @@ def _keep(kept: Path, engine: Engine) -> None:
 
 
 def _ran(engine: Engine, *words: str) -> bool:
+    return _run(engine, *words).returncode == 0
+
+
+def _run(engine: Engine, *words: str) -> subprocess.CompletedProcess[bytes]:
     argv = (engine.program, *words)
-    done = subprocess.run(argv, env=dict(engine.environment), capture_output=True, timeout=LOADS_WITHIN)
-    return done.returncode == 0
+    try:
+        return subprocess.run(argv, env=dict(engine.environment), capture_output=True, timeout=ANSWERS_WITHIN)
+    except subprocess.TimeoutExpired as why:
+        raise NotTested(f"{engine.program} does not answer: {why}") from why
 
 
 def _cache() -> Path:
