@@ -128,7 +128,7 @@ class Container:
         words = said.lower()
         if "no such image" in words or "unable to find image" in words or "not known" in words:
             return f"Build the image with deploy/sandbox/build {self._engine.image}."
-        if "connect" in words or "permission denied" in words:
+        if "connect" in words:
             return "Start its service, and let the server's user use it (on Debian: the group docker)."
         return ""
 
