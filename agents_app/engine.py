@@ -3,9 +3,9 @@
 import logging
 import shutil
 import subprocess
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 log = logging.getLogger(__name__)
 
@@ -40,16 +40,22 @@ class Engine:
             timeout=PATIENCE,
         )
 
-    def client(self) -> dict[str, str]:
-        """What the engine's program needs of the environment, beside what goes into a container. Its own
-        settings never come from the home that an agent is told of."""
-        home = self.environment.get("HOME", "/nonexistent")
-        return {"DOCKER_CONFIG": str(Path(home) / ".docker"), **self.environment}
+    def client(self, given: Mapping[str, str]) -> dict[str, str]:
+        """The environment of the engine's program, with what is given to a container. Its own settings never
+        come from the home that an agent is told of."""
+        return {**self.environment, **given, "HOME": self.environment.get("HOME", "/nonexistent")}
 
     def remove(self, *names: str) -> None:
         """Whatever happens in them; one that is gone is removed already."""
-        if names and self.path() is not None:
-            self._tried("rm", "--force", "--volumes", *names)
+        if not names or self.path() is None:
+            return
+        # Podman asks them to end first, and waits for ten seconds.
+        at_once = ("--time", "0") if self.program == "podman" else ()
+        until = time.monotonic() + PATIENCE
+        while done := self._tried("rm", "--force", *at_once, "--volumes", *names):
+            # One that has just ended goes by itself, and is there until it has.
+            if b"already in progress" not in done.stderr or time.monotonic() > until:
+                return
 
     def left(self, *, of_worker: bool) -> list[str]:
         """The containers of our home, or of this worker alone, that are there."""

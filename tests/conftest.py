@@ -15,6 +15,8 @@ from sessions_app.access.models import Membership, Role, Workspace
 from sessions_app.access.services import caller_of_user, make_key
 from sessions_app.threads import POOLS, THREADS
 
+pytest_plugins = ["tests.engines.fixtures"]
+
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None) -> Iterator[None]:

@@ -22,14 +22,19 @@ from .checks import checked
 from .mounts import HOME, MASK, MEMORY, OURS, READ_WRITE, named_paths
 
 RAN, FAILED = 300.0, 10.0  # seconds that an answer is good for
+ANSWERS_WITHIN = 30.0  # seconds, also where it makes its first container
 NAME = "parachute-"
 NOTHING = Path(__file__).parent / "nothing"  # an empty file, in the place of a hidden one
 # As its first process: it waits for what is left to it, and what it starts ends when the time is over.
-FIRST = 'timeout -s KILL "$0" "$@"; exit $?'
+FIRST = 'unset HOSTNAME; timeout -s KILL "$0" "$@"; exit $?'
 CLOSED = (
     *("--network", "none", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"),
     *("--read-only", "--ipc", "private", "--hostname", "box", "--log-driver", "none", "--pull", "never"),
 )
+
+# Where podman differs. Of itself it asks for a million processes of the user, which not every machine gives
+# (--pids-limit counts them), leaves /run open, and tells more than was ordered.
+PODMANS = ("--ulimit", "nproc=4096:4096", "--read-only-tmpfs=false", "--unsetenv=container")
 
 
 class Container:
@@ -43,6 +48,7 @@ class Container:
         self.name = engine.program
         self.install = f"apt install {'docker.io' if self.name == 'docker' else self.name} (or your system's)"
         self._engine = engine
+        self._empty = ("notmpcopyup",) if self.name == "podman" else ()
         self._clock = clock
         self._answer: str | None = None
         self._good_until = float("-inf")
@@ -58,18 +64,19 @@ class Container:
         if program is None:
             raise CannotConfine(f"{self.name} is not installed.")
         limits = launch.limits or Limits()
-        environment = {**self._engine.client(), **launch.environment}
+        environment = self._engine.client(launch.environment)
         argv = (
             *(program, "run", "--interactive", "--rm", *self._labels(launch), *CLOSED),
             *(
                 "--user",
                 f"{self._user}:{self._user and os.getgid()}",
                 *_limits(limits),
-                *_mounts(launch, limits),
+                *(_podmans(launch) if self.name == "podman" else ()),
+                *_mounts(launch, limits, self._empty),
             ),
             *(word for name in self._names() for word in ("--mount", name)),
             *("--workdir", str(launch.directory.resolve())),
-            *(word for name in (*launch.environment, "PWD", "HOSTNAME") for word in _variable(name)),
+            *(word for name in (*launch.environment, "PWD") for word in _variable(name)),
             *("--entrypoint", "/bin/sh", self._engine.image, "-c", FIRST),
             *(str(limits.time), *checked(launch)),
         )
@@ -107,7 +114,7 @@ class Container:
                     env=dict(confined.environment),
                     stdin=subprocess.DEVNULL,
                     capture_output=True,
-                    timeout=30,
+                    timeout=ANSWERS_WITHIN,
                 )
             except (OSError, subprocess.TimeoutExpired) as error:
                 self.end(mark)
@@ -121,9 +128,13 @@ class Container:
         words = said.lower()
         if "no such image" in words or "unable to find image" in words or "not known" in words:
             return f"Build the image with deploy/sandbox/build {self._engine.image}."
-        if "connect" in words or "permission denied" in words:
+        if "connect" in words:
             return "Start its service, and let the server's user use it (on Debian: the group docker)."
         return ""
+
+
+def _podmans(launch: Launch) -> tuple[str, ...]:
+    return PODMANS if "TERM" in launch.environment else (*PODMANS, "--unsetenv=TERM")
 
 
 def _limits(limits: Limits) -> Iterator[str]:
@@ -134,13 +145,15 @@ def _limits(limits: Limits) -> Iterator[str]:
         yield from ("--ulimit", f"{name}={most}:{most}")
 
 
-def _mounts(launch: Launch, limits: Limits) -> Iterator[str]:
+def _mounts(launch: Launch, limits: Limits, empty: tuple[str, ...]) -> Iterator[str]:
+    """`empty` is what says that memory shows nothing of what it lies on."""
     for path in MEMORY:
-        yield from ("--tmpfs", f"{path}:rw,exec,nosuid,nodev,mode=1777,size={limits.scratch}")
+        options = ("rw", "exec", "nosuid", "nodev", "mode=1777", f"size={limits.scratch}", *empty)
+        yield from ("--tmpfs", f"{path}:{','.join(options)}")
     yield from ("--shm-size", str(min(limits.scratch, 64 << 20)))
     for path, (source, how) in _placed(launch).items():
         if how == MASK and source.is_dir():
-            yield from ("--mount", _mount("type=tmpfs", f"destination={path}", "readonly"))
+            yield from ("--mount", _mount("type=tmpfs", f"destination={path}", "ro", *empty))
         else:
             shown = NOTHING if how == MASK else source
             closed = () if how == READ_WRITE else ("readonly",)

@@ -13,11 +13,12 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from time import monotonic
+from types import MappingProxyType
 
 from agents_app.demo_model.wire import say
 from tests.bench import gate, measures, page, waiting, walls
@@ -93,11 +94,15 @@ def gate_of_calls(folder: Path) -> list[Row]:
 
 def behind_walls(folder: Path) -> list[Row]:
     by_itself = asyncio.run(walls.by_itself(folder))
-    with ScriptedModel() as model, running(folder, model.url) as (up, _):
+    with (
+        walls.an_engine() as engine,
+        ScriptedModel() as model,
+        running(folder, model.url, engine.variables) as (up, _),
+    ):
         model.script("in words", [say("A few words, and no more than that.")])
         ours = Ours(up.address, Program(up, environment(folder, model.url)).key)
         asyncio.run(ours.new_chat("in words"))  # the first of all pays for imports, and for the walls' probes
-        return [by_itself, *asyncio.run(walls.added(ours))]
+        return [by_itself, *asyncio.run(walls.added(ours, engine.why_not))]
 
 
 def page_of_messages(folder: Path) -> list[Row]:
@@ -118,10 +123,12 @@ MEASURED: dict[str, Callable[[Path], list[Row]]] = {
 
 
 @contextmanager
-def running(folder: Path, model: str) -> Iterator[tuple[RunningUp, float]]:
+def running(
+    folder: Path, model: str, more: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[tuple[RunningUp, float]]:
     """An `up`, and how long it took until it was ready."""
     began = monotonic()
-    up = RunningUp(REAL, folder, environment(folder, model))
+    up = RunningUp(REAL, folder, {**environment(folder, model), **more})
     try:
         up.wait_ready()
         yield up, monotonic() - began

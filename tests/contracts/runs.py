@@ -60,7 +60,9 @@ class Runs:
     def sh(self, script: str, **more: object) -> subprocess.CompletedProcess[str]:
         return self.run(self.launch("/bin/sh", "-c", script, **more))
 
-    def refuses(self, script: str, **more: object) -> bool:
-        done = self.sh(f"({script}) || exit 42", **more)
-        assert done.returncode in (0, 42), done.stderr
-        return done.returncode == 42
+    def lets_through(self, *scripts: str, **more: object) -> list[str]:
+        """Those that worked. All are tried behind one wall: a start takes its time."""
+        tries = (f"({script}) >/dev/null && echo {number}" for number, script in enumerate(scripts))
+        done = self.sh("; ".join((*tries, "true")), **more)
+        assert done.returncode == 0, done.stderr
+        return [scripts[int(number)] for number in done.stdout.split()]

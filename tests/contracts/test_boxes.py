@@ -1,27 +1,43 @@
 """A read-only box with the real CLI: fresh for each message, with a scratch that lasts for the session, and
 nothing of it left."""
 
+import asyncio
+import socket
+import tempfile
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+import psutil
 import pytest
 from django.conf import settings
 
 from agents_app.demo_model.wire import say
 from agents_app.engine import Engine
+from agents_app.launcher import marked
+from agents_app.runtimes.base import Run, RunFailed
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
-from agents_app.sandboxes import ENGINES, engine, named
-from agents_app.sandboxes.base import MARK, Launch
+from agents_app.runtimes.events import RuntimeEvent
+from agents_app.sandboxes import ENGINES, engine
+from agents_app.sandboxes.base import MARK, Launch, Sandbox
 from agents_app.sandboxes.container import Container
 from permissions_app.rules.setting import Trust
-from tests.contracts.stage import Stage, door_to, sandbox_that_runs
+from tests.contracts.conftest import Sandboxes
+from tests.contracts.stage import PATIENCE, Stage, door_to
+from tests.engines import engine_here
+from tests.engines.daemon import Daemon
+from tests.engines.fixtures import Engines
 from tests.scripted_model import ScriptedModel, calls
 
 
 @pytest.fixture(params=ENGINES)
-def box(request: pytest.FixtureRequest) -> str:
-    return sandbox_that_runs(request.param).name
+def wall(request: pytest.FixtureRequest, sandboxes: Sandboxes) -> Sandbox:
+    return sandboxes(request.param)
+
+
+@pytest.fixture
+def box(wall: Sandbox) -> str:
+    return wall.name
 
 
 @pytest.fixture
@@ -30,13 +46,21 @@ def model() -> ScriptedModel:
 
 
 @pytest.fixture
-async def stage(box: str, model: ScriptedModel, tmp_path: Path) -> AsyncIterator[Stage]:
+async def stage(wall: Sandbox, model: ScriptedModel, tmp_path: Path) -> AsyncIterator[Stage]:
     vault = tmp_path / "vault"
     vault.mkdir()
     with model:
         async with door_to(model.url) as door:
             home = Path(settings.PARACHUTE_HOME)
-            yield Stage(ClaudeRuntime(door), named(box), vault, home, Trust.SANDBOXED)
+            yield Stage(ClaudeRuntime(door), wall, vault, home, Trust.SANDBOXED)
+
+
+@pytest.fixture
+def daemon(box: str, engines: Engines) -> Daemon:
+    found = engines(box).daemon
+    if found is None:
+        pytest.skip(f"NOT TESTED: {box} that hangs. It is not ours to stop.")
+    return found
 
 
 def left(box: str) -> list[str]:
@@ -46,21 +70,114 @@ def left(box: str) -> list[str]:
 async def test_each_message_has_a_new_one_and_the_scratch_lasts(
     stage: Stage, model: ScriptedModel, box: str
 ) -> None:
-    scratch = stage.config / "scratch"
-    more: dict[str, Any] = {"writable": (), "scratch": scratch, "is_fresh": True}
     writes = "echo kept > $TMPDIR/note; echo lost > /tmp/note; touch planted || echo refused"
     reads = "cat $TMPDIR/note /tmp/note 2>/dev/null; exit 0"
     model.script("first", [calls("Bash", command=writes), say("One.")])
     model.script("second", [calls("Bash", command=reads), say("Two.")])
-    await stage.play("first", **more)
+    await stage.play("first")
     assert not stage.runtime.rests(stage.session_id)
     assert left(box) == []
-    await stage.play("second", **more)
-    assert (scratch / "note").read_text() == "kept\n"
+    await stage.play("second")
+    assert stage.scratch
+    assert (stage.scratch / "note").read_text() == "kept\n"
     assert list(stage.vault.iterdir()) == []
     assert "refused" in model.asked("first")[-1].body["messages"][-1]["content"][0]["content"]
     assert model.asked("second")[-1].body["messages"][-1]["content"][0]["content"] == "kept"
     assert left(box) == []
+
+
+async def in_mid_turn(stage: Stage, model: ScriptedModel) -> asyncio.Task[list[RuntimeEvent]]:
+    """It has run a command that leaves another behind, and is about to say more."""
+    at = model.hold()
+    model.script(
+        "work", [calls("Bash", command="setsid sleep 600 & echo ok"), say("Half a ", at, "sentence.")]
+    )
+    playing = asyncio.create_task(stage.play("work"))
+    assert await asyncio.to_thread(at.reached.wait, PATIENCE)
+    return playing
+
+
+def mark_of_the_only_one(engine: Engine) -> str:
+    (name,) = engine.run("ps", "--format", "{{.Names}}").stdout.decode().split()
+    return name.removeprefix("parachute-")
+
+
+async def test_nothing_is_left_of_one_whose_turn_is_aborted(
+    stage: Stage, model: ScriptedModel, box: str
+) -> None:
+    at = model.hold()
+    model.script(
+        "work", [calls("Bash", command="setsid sleep 600 & echo ok"), say("Half a ", at, "sentence.")]
+    )
+
+    async def aborts(run: Run) -> None:
+        assert await asyncio.to_thread(at.reached.wait, PATIENCE)
+        await run.interrupt()
+
+    await stage.play("work", aborts)
+    assert left(box) == []
+
+
+async def test_nothing_is_left_of_one_that_is_given_up(stage: Stage, model: ScriptedModel, box: str) -> None:
+    playing = await in_mid_turn(stage, model)
+    mark = mark_of_the_only_one(engine(box))
+    playing.cancel()
+    await asyncio.wait([playing])
+    assert (left(box), marked(mark)) == ([], [])
+
+
+async def test_nothing_is_left_of_one_whose_program_is_killed(
+    stage: Stage, model: ScriptedModel, box: str
+) -> None:
+    playing = await in_mid_turn(stage, model)
+    mark = mark_of_the_only_one(engine(box))
+    (client,) = (each for each in psutil.Process().children() if each.name() == box)
+    client.kill()
+    await asyncio.wait([playing])
+    assert isinstance(playing.exception(), RunFailed)
+    assert (left(box), marked(mark)) == ([], [])
+
+
+@pytest.mark.usefixtures("daemon")  # podman has none that could go
+async def test_nothing_runs_on_of_one_whose_engine_is_gone(stage: Stage, model: ScriptedModel) -> None:
+    with engine_here("docker", must_be_ours=True) as other:
+        assert other.daemon
+        stage.sandbox = other.container
+        playing = await in_mid_turn(stage, model)
+        mark = mark_of_the_only_one(other.engine)
+        other.daemon.kill()
+        await asyncio.wait([playing])
+        assert isinstance(playing.exception(), RunFailed)
+        assert marked(mark) == []
+
+
+async def test_nothing_runs_on_of_one_whose_engine_hangs(
+    stage: Stage, model: ScriptedModel, box: str, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    playing = await in_mid_turn(stage, model)
+    mark = mark_of_the_only_one(engine(box))
+    with monkeypatch.context() as briefly, daemon.silent():
+        briefly.setattr("agents_app.engine.PATIENCE", 0.2)
+        playing.cancel()
+        await asyncio.wait([playing])
+        assert marked(mark) == []
+    stage.sandbox.sweep()
+    assert left(box) == []
+
+
+@pytest.mark.usefixtures("daemon")
+def test_an_engine_that_never_answers_is_found_out(box: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agents_app.sandboxes.container.ANSWERS_WITHIN", 0.2)
+    monkeypatch.setattr("agents_app.engine.PATIENCE", 0.2)
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"{folder}/s")
+        listener.listen()
+        deaf = replace(
+            engine("docker"),
+            environment={**engine("docker").environment, "DOCKER_HOST": f"unix://{folder}/s"},
+        )
+        assert "runs no container" in str(Container(deaf).unavailable())
+        assert deaf.left(of_worker=False) == []
 
 
 def test_a_start_sweeps_what_its_worker_left_and_nobody_elses(box: str, tmp_path: Path) -> None:

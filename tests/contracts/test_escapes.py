@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,13 +20,19 @@ from agents_app.sandboxes.base import Launch, Sandbox
 from agents_app.sandboxes.bubblewrap import Bubblewrap
 from agents_app.sandboxes.container import Container
 from agents_app.sandboxes.vaults import shown
+from tests.contracts.conftest import Sandboxes
 from tests.contracts.runs import CANARY, Runs
-from tests.contracts.stage import sandbox_that_runs
 
 PLAIN = 23_456  # a user that nobody is
 SYSTEMS_PYTHON = "/usr/bin/python3"  # ours may lie where a plain user may not go
 SMALL = Limits(memory=64 * MB, processes=40, files=64, file_size=10 * MB, cpu=20, scratch=8 * MB, time=25)
 WALLS = [(wall, user) for wall in ("bubblewrap", *ENGINES) for user in ("as we are", "plain")]
+
+
+BELIEVED = (
+    *(".claude/settings.json", ".claude/skills/trap/SKILL.md", ".mcp.json", ".vscode/tasks.json", ".envrc"),
+    *(".agents/trap.md", ".git/hooks/post-commit", ".git/config"),
+)
 
 
 @pytest.fixture
@@ -37,10 +43,12 @@ def place() -> Iterator[Path]:
 
 
 @pytest.fixture(params=WALLS, ids=lambda param: " ".join(param))
-def walled(request: pytest.FixtureRequest, place: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
+def walled(
+    request: pytest.FixtureRequest, place: Path, sandboxes: Sandboxes, monkeypatch: pytest.MonkeyPatch
+) -> Runs:
     """A vault, a home with what nobody may see, and a wall."""
     name, user = request.param
-    sandbox = sandbox_that_runs(name)
+    sandbox = sandboxes(name)
     vault = place / "vault"
     for folder in ("vault/Notes", "vault/Chat/artifacts", "vault/.git/hooks", "home/claude/ours", "home/run"):
         (place / folder).mkdir(parents=True)
@@ -96,25 +104,27 @@ def run(
         walled.sandbox.end(mark)
 
 
+def each_of(scripts: Sequence[str]) -> str:
+    """Each in a shell of its own, whatever becomes of the others."""
+    return "; ".join(f"echo tried; ({script}) >/dev/null" for script in scripts)
+
+
 def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
-        "mount -o remount,bind,rw {vault}; echo x > {vault}/Notes/plan.md",
-        "unshare -Urm mount -o remount,bind,rw {vault}; echo x > {vault}/Notes/plan.md",
-        "umount -l {vault}; echo x > {vault}/Notes/plan.md; echo x > {vault}/x",
-        "ln -s {vault}/Notes/plan.md {home}/claude/ours/l; echo x > {home}/claude/ours/l",
-        "ln {vault}/Notes/plan.md {home}/claude/ours/l && echo x > {home}/claude/ours/l",
-        "echo x > /proc/1/root{vault}/Notes/plan.md; echo x > /proc/self/cwd/Notes/plan.md",
-    ],
-)
-def test_a_read_only_vault_stays_one(walled: Runs, script: str) -> None:
+def test_a_read_only_vault_stays_one(walled: Runs) -> None:
     before = files(walled.vault)
-    given = script.format(vault=walled.vault, home=walled.vault.parent / "home")
-    assert run(walled, f"echo tried; {given}", ()).stdout.startswith("tried")
+    vault, ours = walled.vault, walled.vault.parent / "home/claude/ours"
+    tries = (
+        f"mount -o remount,bind,rw {vault}; echo x > {vault}/Notes/plan.md",
+        f"unshare -Urm mount -o remount,bind,rw {vault}; echo x > {vault}/Notes/plan.md",
+        f"umount -l {vault}; echo x > {vault}/Notes/plan.md; echo x > {vault}/x",
+        f"ln -s {vault}/Notes/plan.md {ours}/l; echo x > {ours}/l",
+        f"ln {vault}/Notes/plan.md {ours}/h && echo x > {ours}/h",
+        f"echo x > /proc/1/root{vault}/Notes/plan.md; echo x > /proc/self/cwd/Notes/plan.md",
+    )
+    assert run(walled, each_of(tries), ()).stdout == "tried\n" * len(tries)
     assert files(walled.vault) == before
 
 
@@ -152,38 +162,29 @@ def test_a_file_that_steers_agents_and_is_a_link_shows_nothing_of_the_host(walle
     assert "SECRET" not in run(walled, "cat AGENTS.md; grep -r . CLAUDE.md").stdout
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        ".claude/settings.json",
-        ".claude/skills/trap/SKILL.md",
-        ".mcp.json",
-        ".vscode/tasks.json",
-        ".envrc",
-        ".agents/trap.md",
-        ".git/hooks/post-commit",
-        ".git/config",
-    ],
-)
-def test_what_other_programs_would_believe_is_not_planted(walled: Runs, path: str) -> None:
+def test_what_other_programs_would_believe_is_not_planted(walled: Runs) -> None:
     (walled.vault / ".git/config").write_text("[core]")
     before = files(walled.vault)
     let_go = placeholders.hold(walled.vault, walled.vault, walled.vault.parent / "home/locks")
+    tries = [script for path in BELIEVED for script in plantings(path)]
+    try:
+        done = run(walled, each_of(tries))
+    finally:
+        let_go()
+    assert done.stdout == "tried\n" * len(tries), done.stderr
+    assert files(walled.vault) == before
+    left = {entry.name for entry in walled.vault.iterdir()}
+    assert left == {".claude", ".env", ".git", "Chat", "Notes"}
+
+
+def plantings(path: str) -> tuple[str, ...]:
     top = path.partition("/")[0]
-    tries = (
+    return (
         f"mkdir -p $(dirname {path}); echo trap > {path}",
         f"mv {top} gone; mkdir -p $(dirname {path}); echo trap > {path}",
         f"rm -rf {top}; ln -s Notes {top}; echo trap > {path}",
         f"mkdir fresh; echo trap > fresh/x; mv -T fresh {top}; umount {top}; mv -T fresh {top}; rm -rf fresh",
     )
-    try:
-        done = run(walled, "; ".join(("echo tried", *(f"({each})" for each in tries))))
-    finally:
-        let_go()
-    assert done.stdout == "tried\n", done.stderr
-    assert files(walled.vault) == before
-    left = {entry.name for entry in walled.vault.iterdir()}
-    assert left == {".claude", ".env", ".git", "Chat", "Notes"}
 
 
 def test_secrets_are_nowhere_to_be_found(walled: Runs) -> None:

@@ -22,8 +22,8 @@ from agents_app.sandboxes import ENGINES
 from agents_app.sandboxes.base import CannotConfine, Launch, Sandbox
 from agents_app.sandboxes.bubblewrap import Bubblewrap
 from agents_app.sandboxes.recorded import Recorded
+from tests.contracts.conftest import Sandboxes
 from tests.contracts.runs import CANARY, PATIENCE, Runs
-from tests.contracts.stage import sandbox_that_runs
 from tests.scripted_model import ScriptedModel
 
 WALLS = ("bubblewrap", "docker", "podman")
@@ -32,13 +32,13 @@ CLI = Path(sdk_file).parent / "_bundled" / "claude"
 
 
 @pytest.fixture(params=ALL)
-def sandbox(request: pytest.FixtureRequest) -> Sandbox:
-    return sandbox_that_runs(request.param)
+def sandbox(request: pytest.FixtureRequest, sandboxes: Sandboxes) -> Sandbox:
+    return sandboxes(request.param)
 
 
 @pytest.fixture(params=WALLS)
-def wall(request: pytest.FixtureRequest) -> Sandbox:
-    return sandbox_that_runs(request.param)
+def wall(request: pytest.FixtureRequest, sandboxes: Sandboxes) -> Sandbox:
+    return sandboxes(request.param)
 
 
 @pytest.fixture
@@ -176,8 +176,8 @@ def test_outside_of_the_vault_nothing_is_written(walled: Runs, place: Path) -> N
 def test_outside_of_what_was_named_nothing_can_be_read(walled: Runs, home: Path, vault: Path) -> None:
     (vault / "way-out").symlink_to(home / "secret")
     system = () if walled.sandbox.name in ENGINES else (Path("/etc/shadow"), Path("/etc/ssl/private"))
-    for path in (home / "secret", home, vault / "way-out", *system):  # a container has an /etc of its own
-        assert walled.refuses(f"test -e {path}"), path
+    hidden = (home / "secret", home, vault / "way-out", *system)  # a container has an /etc of its own
+    assert walled.lets_through(*(f"test -e {path}" for path in hidden)) == []
     if walled.sandbox.name in ENGINES:
         return
     assert walled.sh(
@@ -218,15 +218,8 @@ def test_masked_files_and_folders_cannot_be_read_or_replaced(walled: Runs, vault
         "mv .env b",
         "touch .ssh/b",
     )
-    for script in (
-        *tries,
-        "rm -r .ssh",
-        "mv .ssh c",
-        "umount .env",
-        "umount .ssh",
-        "unshare -Urm umount .env",
-    ):
-        assert walled.refuses(script, masked=masked), script
+    more = ("rm -r .ssh", "mv .ssh c", "umount .env", "umount .ssh", "unshare -Urm umount .env")
+    assert walled.lets_through(*tries, *more, masked=masked) == []
     assert walled.sh("grep -r SECRET . 2>/dev/null", masked=masked).stdout == ""
     assert (vault / ".env").read_text() == (vault / ".ssh/key").read_text() == "SECRET"
 
@@ -242,13 +235,15 @@ def test_readable_is_read_only_also_inside_the_vault(walled: Runs, vault: Path) 
     readable = {"readable": (vault / ".claude",)}
     assert walled.sh("cat .claude/settings.json", **readable).stdout == "{}"
     remounts = (f"{unshared} mount -o remount,bind,rw {vault}/.claude" for unshared in ("", "unshare -Urm"))
-    for script in ("echo x > .claude/settings.json", "rm -r .claude", "mv .claude d", *remounts):
-        assert walled.refuses(f"{script} && echo x > .claude/planted", **readable), script
+    tries = ("echo x > .claude/settings.json", "rm -r .claude", "mv .claude d", *remounts)
+    planting = (f"{script} && echo x > .claude/planted" for script in tries)
+    assert walled.lets_through(*planting, **readable) == []
     assert [each.name for each in (vault / ".claude").iterdir()] == ["settings.json"]
 
 
 def test_a_vault_that_is_named_readable_is_read_only(walled: Runs, vault: Path) -> None:
-    assert walled.refuses(f"mount -o remount,bind,rw {vault}; touch planted", readable=(vault,))
+    script = f"mount -o remount,bind,rw {vault}; touch planted"
+    assert walled.lets_through(script, readable=(vault,)) == []
 
 
 def test_no_port_of_the_host_is_reached(walled: Runs) -> None:
@@ -299,14 +294,14 @@ def test_it_has_no_capabilities_and_gets_none(walled: Runs) -> None:
     found = dict(line.split(":\t") for line in done.stdout.splitlines())
     assert found.pop("NoNewPrivs") == "1"
     assert set(found.values()) == {"0" * 16}
-    for script in ("mknod disk b 8 0", "chown 12345 .", "chroot /", "mount -t tmpfs x /tmp"):
-        assert walled.refuses(script), script
+    scripts = ("mknod disk b 8 0", "chown 12345 .", "chroot / true", "mount -t tmpfs x /tmp")
+    assert walled.lets_through(*scripts) == []
 
 
 def test_it_makes_no_namespace_in_which_it_would_have_capabilities(walled: Runs) -> None:
     offered = subprocess.run(["bwrap", "--help"], capture_output=True, text=True).stdout
     if "--disable-userns" in offered:  # since bubblewrap 0.8
-        assert walled.refuses("unshare -Ur true")
+        assert walled.lets_through("unshare -Ur true") == []
 
 
 def test_settings_of_the_kernel_cannot_be_opened_for_writing(walled: Runs) -> None:
