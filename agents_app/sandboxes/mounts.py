@@ -29,6 +29,10 @@ KERNEL_MASKED = ("acpi", "asound", "kcore", "keys", "latency_stats", "mtrr", "sc
 MEMORY = (Path("/tmp"), Path("/var/tmp"), HOME)  # noqa: S108 - a file system of the wall's own
 SHARED = Path("/dev/shm")  # noqa: S108
 SYSTEM = tuple(map(Path, ("/usr", "/etc", "/proc", "/dev", *(f"/{name}" for name in TOP))))
+# What cannot be shown, because what the system has, or memory, lies in it.
+AROUND = frozenset(above for path in SYSTEM for above in (path, *path.parents)) | frozenset(
+    above for path in MEMORY for above in path.parents
+)
 CLOSED_LAST = (Path("/dev"), Path("/"))
 MOST = 8_900  # bubblewrap takes 9,000 arguments
 
@@ -84,9 +88,9 @@ def named_paths(launch: Launch) -> list[tuple[Path, int]]:
     shown = {(_placed(path), READ_WRITE) for path in (launch.vault, *launch.writable)}
     shown |= {(_placed(path), READ_ONLY) for path in launch.readable}
     # A masked link masks what it points to. What lies in nothing that is shown is hidden already.
-    seen = [*(path for path, _ in shown), *SYSTEM]
+    seen = {*(path for path, _ in shown), *SYSTEM}
     masked = {path.resolve() for path in launch.masked if path.exists()}
-    hidden = {(path, MASK) for path in masked if any(path.is_relative_to(each) for each in seen)}
+    hidden = {(path, MASK) for path in masked if not seen.isdisjoint((path, *path.parents))}
     return sorted(shown | hidden, key=lambda each: (len(each[0].parts), each))
 
 
@@ -108,8 +112,7 @@ def _placed(path: Path) -> Path:
         real = path.resolve(strict=True)
     except (OSError, RuntimeError) as error:
         raise CannotConfine(f"{path} is not there.") from error
-    hides_system = any(system.is_relative_to(real) for system in SYSTEM)
-    if hides_system or any(real in place.parents for place in MEMORY):
+    if real in AROUND:
         raise CannotConfine(f"{path} holds parts of the system: an agent behind a wall cannot be given it.")
     return real
 
