@@ -149,7 +149,8 @@ class Gate:
         now = self._standing(self.setting)
         if now is None:
             return _Look(TURN_LOST, self.setting)
-        setting = replace(now, working_directory=directory)
+        is_there = now.working_directory == directory
+        setting = now if is_there else replace(now, working_directory=directory)
         decision = decide(call, setting)
         is_allowed = decision.verdict is Verdict.ALLOW
         return _Look(decision, setting, place_written(call, setting) if is_allowed and self.carries else None)

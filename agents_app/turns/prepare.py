@@ -173,7 +173,10 @@ def as_permitted(setting: Setting, session: Session, metadata: Metadata) -> Sett
     or an operator said that it need not, of a turn that is an operator's."""
     may_act = setting.behind_wall or (setting.operator and acts_unwalled(metadata))
     trust_mode = acts_without_asking(metadata) and may_act and is_somebodys(session)
-    return replace(setting, patterns=patterns_of(metadata), trust_mode=trust_mode)
+    patterns = patterns_of(metadata)
+    if (patterns, trust_mode) == (setting.patterns, setting.trust_mode):
+        return setting
+    return replace(setting, patterns=patterns, trust_mode=trust_mode)
 
 
 def _about_prompt(session: Session, context: contexts.Context, setting: Setting) -> dict[str, Any]:
