@@ -1,3 +1,6 @@
+from collections.abc import Iterator
+from typing import Any
+
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
@@ -9,10 +12,18 @@ from permissions_app.audit.exporting import lines
 from permissions_app.models.audit import AuditRow, AuditSeal
 
 
+class ValuesFilter(admin.AllValuesFieldListFilter):
+    """A link for each value, with words for the empty one: what people do comes under no rule."""
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        for choice in super().choices(changelist):
+            yield choice if choice["display"] != "" else {**choice, "display": _("(none)")}
+
+
 @admin.register(AuditRow)
 class AuditRowAdmin(ReadOnlyAdmin):
     list_display = ["at", "kind", "outcome", "tool", "summary", "rule", "who", "session_id", "latency_ms"]
-    list_filter = ["kind", "outcome", "at", "tool", "rule"]
+    list_filter = ["kind", "outcome", "at", ("tool", ValuesFilter), ("rule", ValuesFilter)]
     search_fields = ["=session_id", "=turn_id", "=tool_use_id", "who", "tool", "rule", "summary", "pattern"]
     date_hierarchy = "at"
     list_per_page = 50

@@ -53,6 +53,12 @@ def test_the_audit_is_shown_filtered_and_found(
     assert b"1 audit row" in as_ada_in.get(ROWS + "?outcome__exact=denied").content
 
 
+def test_what_came_under_no_rule_has_a_name_to_filter_by(as_ada_in: Client, rows: list[AuditRow]) -> None:
+    append([Entry(AuditKind.GRANT, Outcome.GRANTED, tool="spawn").finished()])
+    assert b'href="?rule=">(none)</a>' in as_ada_in.get(ROWS).content.replace(b"\n", b"")
+    assert b"1 audit row" in as_ada_in.get(f"{ROWS}?rule=").content
+
+
 def test_the_audit_is_read_only(as_ada_in: Client, rows: list[AuditRow]) -> None:
     assert as_ada_in.get(f"{ROWS}add/").status_code == 403
     assert as_ada_in.post(f"{ROWS}{rows[0].pk}/delete/", {"post": "yes"}).status_code == 403

@@ -125,6 +125,6 @@ def test_any_text_is_read_and_quoted_text_is_never_a_command(room: Room, text: s
 )
 def test_a_long_line_of_any_kind_is_read_in_bounded_time(room: Room, unit: str) -> None:
     for text in ((unit * 20_000)[:20_000], unit * 100, "a=1;b=2;" + unit * 40):
-        start = time.perf_counter()
+        start = time.thread_time()
         outcome(room, text)
-        assert time.perf_counter() - start < 2
+        assert time.thread_time() - start < 2  # of its own: what others do meanwhile is not its doing
