@@ -1,6 +1,7 @@
 // The page of one chat: puts its parts together.
 
 import { About } from "./about.js";
+import { Allowed } from "./allowed.js";
 import { showAsked } from "./asked.js";
 import { Asks } from "./asks.js";
 import { Composer } from "./composer.js";
@@ -27,6 +28,7 @@ const log = new Log(column);
 const scroll = new Scroll(document.querySelector("#talk"), column, document.querySelector("#jump"));
 const rail = new Rail(complain);
 const about = new About({ session, complain });
+new Allowed({ about, complain });
 const composer = new Composer({ session, complain, began, log, said: () => scroll.toEnd() });
 if (composer.form) new Asks(document.querySelector("#talk"), { complain }); // who may only read decides nothing
 const stream = new Stream({ heard, changed: moved, gone });

@@ -212,6 +212,20 @@ def test_acting_without_asking_is_switched_off_and_on_by_keyboard(
     tab.close()
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_what_was_allowed_is_listed_and_taken_back(house: House, browser: Browser, width: int) -> None:
+    tab = house.tab(browser, width=width)
+    tab.open().ask("a careful thing")
+    tab.page.locator("#more > summary").press("Enter")
+    allowed = tab.page.get_by_role("list", name="Allowed in this chat without asking")
+    expect(allowed.get_by_role("listitem")).to_have_text(["writeChat/artifacts/*"])
+    assert_is_for_everybody(tab.page)
+    allowed.get_by_role("button", name="Take back Chat/artifacts/*").press("Enter")
+    expect(allowed).to_be_hidden()
+    assert kept(house, tab)["write"] == []
+    tab.close()
+
+
 def test_without_a_wall_it_is_off_and_an_operator_may_switch_it_on(house: House, tab: Tab) -> None:
     tab.open().page.locator("#trust").select_option("full")
     tab.ask("on the whole computer")
