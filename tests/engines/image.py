@@ -14,7 +14,7 @@ from tests.engines.missing import NotTested
 RECIPE = Path(__file__).resolve().parents[2] / "deploy" / "sandbox"
 VERSION = hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(RECIPE.iterdir()))).hexdigest()[:12]
 NAME = f"parachute-sandbox:tests-{VERSION}"
-BUILDS_WITHIN, ANSWERS_WITHIN = 600.0, 120.0
+BUILDS_WITHIN, ANSWERS_WITHIN = 180.0, 120.0
 
 
 @contextmanager
