@@ -5,6 +5,9 @@ some other program of the person's believes. So an empty folder holds each of th
 to git, for as long as an agent runs in the vault, and goes with the last one. A lock in our own home counts
 them: the kernel drops it for a worker that was killed, and the next one cleans up.
 
+`commondir` in a repository tells git where to look for settings and hooks, and no repository of people's has
+it. So it says "here" in each, in the same way.
+
 An empty file holds `.mcp.json` where git can be kept from listing it: the CLI writes no file in the place of
 a folder, and would say so before anybody is asked.
 """
@@ -14,14 +17,17 @@ import fcntl
 import hashlib
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 
 from agents_app.sandboxes import unlisted
 
 NAMES = (".claude", ".mcp.json", ".agents", ".vscode", ".envrc", ".obsidian")
-IN_GIT = ("hooks",)
+HOOKS = "hooks"
+COMMON = "commondir"
+HERE = b".\n"
 FILE = ".mcp.json"  # the one of them that is a file and that an agent may write once a person allows it
 OURS = 0o1755  # nobody makes a folder with this mode by chance
 OUR_FILE = 0o1644  # nor an empty file with this one
@@ -35,12 +41,28 @@ def hold(vault: Path, directory: Path, locks: Path) -> Callable[[], None]:
     with ExitStack() as ends:
         for folder in dict.fromkeys((vault, directory)):
             # One for each folder: who ends may stand in another one, and both in the vault.
-            name = hashlib.sha256(str(folder).encode()).hexdigest()[:24]
-            lock = os.open(locks / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            ends.callback(_let_go, lock, vault, folder, locks)
+            lock = _lock(folder, locks)
+            ends.callback(_let_go, lock, partial(_give_back, vault, folder, locks))
             fcntl.flock(lock, fcntl.LOCK_SH)  # who holds it alone only removes a few folders
             _take(vault, folder, locks)
         return ends.pop_all().close
+
+
+def hold_repositories(vault: Path, folders: Sequence[Path], locks: Path) -> Callable[[], None]:
+    """The same for hooks and `commondir` in these folders of git's, wherever they lie in the vault."""
+    locks.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with ExitStack() as ends:
+        for folder in folders:
+            lock = _lock(folder, locks)
+            ends.callback(_let_go, lock, partial(_below, vault, folder, _give_back_in_git))
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            _below(vault, folder, _take_in_git)
+        return ends.pop_all().close
+
+
+def _lock(folder: Path, locks: Path) -> int:
+    name = hashlib.sha256(str(folder).encode()).hexdigest()[:24]
+    return os.open(locks / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def _take(vault: Path, folder: Path, locks: Path) -> None:
@@ -49,29 +71,37 @@ def _take(vault: Path, folder: Path, locks: Path) -> None:
     _in(vault, folder, lambda name, at: (_make_file if is_hidden and name == FILE else _make)(name, at))
 
 
-def _let_go(lock: int, vault: Path, folder: Path, locks: Path) -> None:
+def _let_go(lock: int, give_back: Callable[[], None]) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return  # another agent runs here, and the last one removes them
     else:
-        _in(vault, folder, _remove)
-        unlisted.show(vault, folder, FILE, locks)
+        give_back()
     finally:
         os.close(lock)
 
 
+def _give_back(vault: Path, folder: Path, locks: Path) -> None:
+    _in(vault, folder, _remove)
+    unlisted.show(vault, folder, FILE, locks)
+
+
 def _in(vault: Path, folder: Path, act: Callable[[str, int], None]) -> None:
+    def each(parent: int) -> None:
+        for name in NAMES:
+            act(name, parent)
+
+    _below(vault, folder, each)
+
+
+def _below(vault: Path, folder: Path, act: Callable[[int], None]) -> None:
     """Follows no link below the vault; one that is not there, or that we may not write, is left alone."""
     handles = [os.open(vault, os.O_DIRECTORY | os.O_CLOEXEC)]
     try:
         for part in folder.relative_to(vault).parts:
             handles.append(os.open(part, _STEP, dir_fd=handles[-1]))
-        for name in NAMES:
-            act(name, handles[-1])
-        handles.append(os.open(".git", _STEP, dir_fd=handles[-1]))
-        for name in IN_GIT:
-            act(name, handles[-1])
+        act(handles[-1])
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EROFS):
             raise
@@ -108,6 +138,28 @@ def _make_file(name: str, parent: int) -> None:
         _make(name, parent)
 
 
+def _take_in_git(parent: int) -> None:
+    _make(HOOKS, parent)
+    with suppress(FileExistsError):  # ours, of another agent or of one that was killed; or a person's own
+        handle = os.open(COMMON, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=parent)
+        try:
+            os.write(handle, HERE)
+        finally:
+            os.close(handle)
+
+
+def _give_back_in_git(parent: int) -> None:
+    _remove(HOOKS, parent)
+    with suppress(OSError):
+        handle = os.open(COMMON, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=parent)
+        try:
+            is_ours = os.read(handle, len(HERE) + 1) == HERE
+        finally:
+            os.close(handle)
+        if is_ours:
+            os.unlink(COMMON, dir_fd=parent)
+
+
 def _remove(name: str, parent: int) -> None:
     with suppress(OSError):  # what has something in it is not ours any more
         found = os.stat(name, dir_fd=parent, follow_symlinks=False)
@@ -121,6 +173,8 @@ def is_ours(path: Path) -> bool:
     """Whether nothing but a name that is held lies there."""
     with suppress(OSError):
         found = path.lstat()
+        if path.name == COMMON and stat.S_ISREG(found.st_mode):
+            return found.st_size == len(HERE) and path.read_bytes() == HERE
         return _is_our_file(found) or (_is_our_folder(found) and not any(path.iterdir()))
     return False
 

@@ -8,7 +8,8 @@ what the link points to bound into a wall.
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +24,11 @@ from .base import CannotConfine
 MOST_ENTRIES = 250_000  # half a second; a vault of notes has some thousands
 DEEPEST = 64  # what lies deeper is hidden as a whole: an agent made a folder 1,500 levels deep
 GIT_FOLDER = ".git"
-GIT_MODULES = "modules"
+# The insides of a repository are thousands of objects; but submodules have settings and hooks in it, and the
+# worktrees that people made have files that say where theirs are.
+WORTH_IT = frozenset({"modules", "worktrees"})
+COMMON = "commondir"
+HELD = (COMMON, "hooks")
 
 Identity = str  # "device:inode", as stat(1) prints it
 
@@ -33,12 +38,14 @@ class Found:
     hidden: tuple[Path, ...]
     control_files: dict[Path, Identity]
     repositories: dict[Path, Identity]  # `.git` folders: pinned, or one could be moved away and made anew
+    submodules: tuple[Path, ...]  # folders of git's in those
 
 
 def look_through(vault: Path) -> Found:
     """Raises CannotConfine where there is too much to look at: what is not seen cannot be hidden."""
     hidden = list[Path]()
     control_files, repositories = dict[Path, Identity](), dict[Path, Identity]()
+    submodules = list[Path]()
     seen, start = 0, len(vault.parts)
     for folder, folders, files, handle in os.fwalk(vault, follow_symlinks=False):
         here = Path(folder)
@@ -57,11 +64,13 @@ def look_through(vault: Path) -> Found:
             if steers((*below, fold(name))) and (identity := _identity(name, handle)):
                 is_repository = fold(name) == GIT_FOLDER and name in folders
                 (repositories if is_repository else control_files)[here / name] = identity
+        if GIT_FOLDER in below[:-1] and "HEAD" in files and COMMON not in files:
+            submodules.append(here)
         folders[:] = [name for name in folders if name not in secret and _is_worth_it(below, name)]
         if len(below) >= DEEPEST:
             hidden += (here / name for name in folders)
             folders.clear()
-    return Found(tuple(hidden), _topmost(control_files), repositories)
+    return Found(tuple(hidden), _topmost(control_files), repositories, tuple(submodules))
 
 
 def writable_folders(vault: Path, patterns: Sequence[str]) -> dict[Path, Identity]:
@@ -148,10 +157,7 @@ def _is_private_key(name: str, handle: int) -> bool:
 
 
 def _is_worth_it(below: list[str], name: str) -> bool:
-    """The insides of a repository are thousands of objects; of them only submodules have hooks."""
-    if GIT_FOLDER not in below:
-        return True
-    return GIT_MODULES in below or fold(name) == GIT_MODULES
+    return GIT_FOLDER not in below or not WORTH_IT.isdisjoint((*below, fold(name)))
 
 
 def _topmost(found: dict[Path, Identity]) -> dict[Path, Identity]:
@@ -168,9 +174,15 @@ class Shown:
     checked: tuple[tuple[Path, Identity], ...]
 
 
-def shown(vault: Path, patterns: Sequence[str] | None) -> Shown:
-    """With `patterns` only their folders are writable; None leaves all of the vault so, but control files."""
+def shown(
+    vault: Path, patterns: Sequence[str] | None, hold: Callable[[Sequence[Path]], None] = lambda folders: None
+) -> Shown:
+    """With `patterns` only their folders are writable; None leaves all of the vault so, but control files.
+    `hold` is told the folders of git's in which no `commondir` and no hooks may be made."""
     found = look_through(vault)
+    folders = (*found.repositories, *found.submodules)
+    hold(folders)
+    found.control_files.update(_held(vault, folders))
     opened = {} if patterns is None else writable_folders(vault, patterns)
     closed = found.control_files | ({} if patterns is None else dict(narrower(vault, patterns)))
     pinned = {
@@ -184,6 +196,16 @@ def shown(vault: Path, patterns: Sequence[str] | None) -> Shown:
         masked=found.hidden,
         checked=tuple((opened | pinned | closed).items()),
     )
+
+
+def _held(vault: Path, folders: Sequence[Path]) -> Iterator[tuple[Path, Identity]]:
+    for folder in folders:
+        names = folder.relative_to(vault).parts
+        with suppress(OSError), Folder.at(vault) as top, top.below(*names) as inside:
+            for name in HELD:
+                found = inside.look(name)
+                if found and (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+                    yield folder / name, f"{found.st_dev}:{found.st_ino}"
 
 
 def _is_open(path: Path, opened: dict[Path, Identity], closed: dict[Path, Identity]) -> bool:

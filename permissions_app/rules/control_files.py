@@ -21,7 +21,7 @@ _NAMES = frozenset(
 # Believed in the vault's root alone; further down it is an honest name for a folder of programs. Whatever its
 # letters' case: to many file systems, also those that a vault is synced to, `agents/` is the same folder.
 _IN_ROOT = frozenset({"agents"})
-_IN_GIT = frozenset({"hooks", "config", "config.worktree"})
+_IN_GIT = frozenset({"hooks", "config", "config.worktree", "commondir"})
 
 
 def is_control_file(place: Place, ground: Ground) -> bool:

@@ -1,6 +1,7 @@
 """Names that are held while agents run, and what a person and git see of it."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -160,3 +161,21 @@ def test_where_the_file_system_keeps_no_such_mode_a_folder_holds_the_name(
     assert (vault / ".mcp.json").is_dir()
     let_go()
     assert names(vault) == {"project"}
+
+
+def test_a_repository_says_where_it_is_until_the_last_one_lets_go(vault: Path) -> None:
+    """Or an agent could say that its settings and hooks are where it has put some."""
+    git(vault, "init", "-q")
+    folder, locks = vault / ".git", vault.parent / "locks"
+    shutil.rmtree(folder / "hooks")
+    first, second = (placeholders.hold_repositories(vault, [folder], locks) for _ in range(2))
+    first()
+    assert (folder / "commondir").read_text() == ".\n"
+    assert all(placeholders.is_ours(folder / name) for name in ("commondir", "hooks"))
+    git(vault, "-c", "user.name=A", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "Pears")
+    assert git(vault, "rev-parse", "--git-common-dir").strip() == str(folder)
+    second()
+    assert not (folder / "commondir").exists() and not (folder / "hooks").exists()
+    (folder / "commondir").write_text("../elsewhere")  # somebody's own
+    placeholders.hold_repositories(vault, [folder], locks)()
+    assert (folder / "commondir").read_text() == "../elsewhere"

@@ -2,8 +2,8 @@
 day works. Its settings are read-only, and git says so and goes on, or ends."""
 
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,10 +18,11 @@ from tests.contracts.stage import sandbox_that_runs
 BEFORE = """
 git init -q --bare -b main shared.git && git init -q -b main
 git config user.name Ada && git config user.email ada@example.org
-echo shared.git > .gitignore && echo pears > notes.md && git add . && git commit -qm pears
+printf 'shared.git\ndeep\n' > .gitignore && echo pears > notes.md && git add . && git commit -qm pears
 git remote add up ./shared.git && git push -q -u up main
 git checkout -q -b plums && echo plums > plums.md && git add . && git commit -qm plums && git push -q up plums
 git checkout -q main && git branch -q -D plums && git branch side
+git init -q deep/project && rm -rf deep/project/.git/hooks
 """
 WORKS = [
     "echo x >> notes.md && git add -A && git commit -qm 'Häppchen' && git commit -q --amend --no-edit",
@@ -55,6 +56,12 @@ ENDS = [
     "echo '[alias]' >> .git/config",
     "rm .git/config",
     "echo ls > .git/hooks/pre-commit",
+    "echo ../notes > .git/commondir",
+    "rm .git/commondir",
+    "mv .git/commondir x",
+    "cd deep/project && echo ../../evil > .git/commondir",
+    "cd deep/project && echo ls > .git/hooks/pre-commit",
+    "cd deep/project && rmdir .git/hooks",
 ]
 
 
@@ -64,8 +71,13 @@ Run = Callable[[str], "subprocess.CompletedProcess[str]"]
 @contextmanager
 def walled(vault: Path) -> Iterator[Run]:
     runs = Runs(sandbox_that_runs("bubblewrap"), vault, executable(vault.parent / "launcher"))
-    let_go = placeholders.hold(vault, vault, vault.parent / "locks")
-    inside = shown(vault, None)
+    locks, ends = vault.parent / "locks", ExitStack()
+    ends.callback(placeholders.hold(vault, vault, locks))
+
+    def hold(folders: Sequence[Path]) -> None:
+        ends.callback(placeholders.hold_repositories(vault, folders, locks))
+
+    inside = shown(vault, None, hold)
     launch = replace(
         runs.launch(),
         writable=inside.writable,
@@ -74,7 +86,7 @@ def walled(vault: Path) -> Iterator[Run]:
         checked=inside.checked,
     )
     yield lambda line: runs.run(replace(launch, argv=("/bin/sh", "-ec", line)))
-    let_go()
+    ends.close()
 
 
 @pytest.fixture

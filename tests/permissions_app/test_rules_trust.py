@@ -27,6 +27,8 @@ CONTROL_FILES = [
     ".git",
     ".git/hooks/pre-commit",
     ".git/config",
+    ".git/commondir",
+    ".git/modules/lib/commondir",
     ".git/modules/sub/hooks/post-checkout",
     ".obsidian/app.json",
     ".vscode/tasks.json",

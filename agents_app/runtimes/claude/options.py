@@ -5,7 +5,7 @@ every door that the CLI has for that is shut here by name. `tests/contracts` pro
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -128,9 +128,7 @@ def launch_for(request: RunRequest, *, papers: Path, mark: str, doors: Doors, en
     if not request.sandbox.is_wall:
         return request.sandbox.confine(launch)
     ends.callback(request.sandbox.end, mark)
-    if request.writable != ():  # in a vault that is read-only as a whole nothing is planted
-        ends.callback(placeholders.hold(request.vault, request.directory, _locks()))
-    return request.sandbox.confine(_with_vault(launch, request))
+    return request.sandbox.confine(_with_vault(launch, request, ends))
 
 
 def _patience() -> dict[str, str]:
@@ -143,9 +141,17 @@ def _patience() -> dict[str, str]:
     }
 
 
-def _with_vault(launch: Launch, request: RunRequest) -> Launch:
+def _with_vault(launch: Launch, request: RunRequest, ends: ExitStack) -> Launch:
     """With the inside of the vault as it is at this moment, and the limits."""
-    inside = vaults.shown(request.vault, request.writable)
+
+    def hold(repositories: Sequence[Path]) -> None:
+        ends.callback(placeholders.hold_repositories(request.vault, repositories, _locks()))
+
+    if request.writable == ():  # in a vault that is read-only as a whole nothing is planted
+        inside = vaults.shown(request.vault, ())
+    else:
+        ends.callback(placeholders.hold(request.vault, request.directory, _locks()))
+        inside = vaults.shown(request.vault, request.writable, hold)
     return replace(
         launch,
         writable=(*launch.writable, *inside.writable),
