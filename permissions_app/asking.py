@@ -12,7 +12,7 @@ Whatever else happens, the call is not made.
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -40,8 +40,9 @@ from sessions_app.threads import in_thread
 log = logging.getLogger(__name__)
 
 READS_EVERY = 2.0  # seconds, beside the ring
-LONGEST_TEXT = 20_000  # characters of one text that a person is shown
-LONGEST_COMMAND = 10_000  # a longer one is not asked about: nobody could have read what they allow
+# What is longer is not asked about: nobody could have read what they allow. So a card shows all of its call.
+LONGEST_TEXT = 20_000  # characters of one text
+LONGEST_COMMAND = 10_000
 LARGEST_INPUT = 200_000
 QUESTION = "AskUserQuestion"
 
@@ -87,11 +88,9 @@ class Asking:
     def _read(self, call: ToolCall, decision: Decision, setting: Setting) -> Wanted | Decision:
         """It looks at files: call it in a thread."""
         is_question = call.name == QUESTION
-        shown = storable(_shown(call.input))
-        if len(str(call.input.get("command", ""))) > LONGEST_COMMAND:
+        if _is_too_long(call.input):
             return NOT_READABLE
-        if len(json.dumps(shown)) > LARGEST_INPUT:
-            return NOT_READABLE
+        shown = storable(dict(call.input))
         if is_question and not _has_questions(shown):
             return NO_QUESTION
         grants = () if is_question else suggested(call, setting)
@@ -217,13 +216,22 @@ def _has_questions(given: Mapping[str, Any]) -> bool:
     )
 
 
-def _shown(value: Any) -> Any:
-    """The same, with very long texts cut, visibly."""
-    match value:
-        case str() if len(value) > LONGEST_TEXT:
-            return f"{value[:LONGEST_TEXT]}… ({len(value) - LONGEST_TEXT:,} more characters)"
-        case Mapping():
-            return {str(key): _shown(each) for key, each in value.items()}
-        case list():
-            return [_shown(each) for each in value]
-    return value
+def _is_too_long(given: Mapping[str, Any]) -> bool:
+    return (
+        len(str(given.get("command", ""))) > LONGEST_COMMAND
+        or any(len(text) > LONGEST_TEXT for text in _texts(given))
+        or len(json.dumps(dict(given))) > LARGEST_INPUT
+    )
+
+
+def _texts(given: Mapping[str, Any]) -> Iterator[str]:
+    """Keys too: they are shown as well. A loop and not a recursion: a model may nest as deep as it likes."""
+    waiting: list[Any] = [given]
+    while waiting:
+        match waiting.pop():
+            case str() as text:
+                yield text
+            case Mapping() as inner:
+                waiting += (*inner.keys(), *inner.values())
+            case list() | tuple() as inner:
+                waiting += inner

@@ -159,7 +159,7 @@ def ask_facts(request: Event, folder: str) -> dict[str, Any]:
         "status": "pending",
         "type": "reach" if request["toolName"] == REACH else request["permissionType"],
         "name": visible(request["toolName"]),
-        "tool": tools.shown(request["toolName"], request["input"], folder),
+        "tool": tools.shown_whole(request["toolName"], request["input"], folder),
         "wider": [each for each in request["suggestedGrants"] if each["scope"] != "once"],
     }
 
@@ -188,11 +188,15 @@ def _resolved(item: Item | None, event: Event) -> Item | None:
 def _answered(item: Item | None, event: Event) -> Item | None:
     if item is not None:
         answers = [
-            {"question": question, "answer": ", ".join(given) if isinstance(given, list) else given}
-            for question, given in event["answers"].items()
+            {"question": each["question"], "answer": _answer(event["answers"].get(each["question"]))}
+            for each in item.facts["questions"]
         ]
         item.facts |= {"is_over": True, "timed_out": event["timedOut"], "answered": answers}
     return item
+
+
+def _answer(given: str | list[str] | None) -> str:
+    return ", ".join(given) if isinstance(given, list) else given or ""
 
 
 def _said(event: Event) -> dict[str, Any]:

@@ -10,6 +10,7 @@ export class Asks {
     this.complain = complain;
     place.addEventListener("click", ({ target }) => this.clicked(target.closest("button[data-answer]")));
     place.addEventListener("change", ({ target }) => target.matches("select[data-answer]") && this.more(target));
+    place.addEventListener("input", ({ target }) => this.chose(target.closest("[data-questions]")));
     place.addEventListener("submit", (event) => this.answer(event));
     document.addEventListener("keydown", (event) => this.pressed(event));
     new MutationObserver(() => this.look()).observe(place, { childList: true, subtree: true });
@@ -72,6 +73,11 @@ export class Asks {
     if (!answer || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
     const card = event.target.closest('.ask[data-status="pending"]') ?? this.waiting.find((each) => !each.querySelector("form"));
     if (card) this.decide(card, answer, {});
+  }
+
+  // To say nothing is no answer.
+  chose(form) {
+    if (form) form.querySelector(".row button").disabled = ![...form.querySelectorAll("fieldset")].some((set) => chosen(set).length);
   }
 
   answer(event) {

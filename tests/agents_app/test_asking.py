@@ -99,6 +99,40 @@ async def test_an_answer_reaches_the_tool_that_asks(engine: Engine) -> None:
     assert [each["timedOut"] for each in told] == [False]
 
 
+@pytest.mark.parametrize(
+    "tool",
+    [
+        use("x" * 20_001),
+        use(more=[{"deep": "x" * 20_001}]),
+        Use("mcp__weather__today", {"x" * 20_001: 1}),
+        use(many=["x" * 20_000] * 10),
+        Use("Edit", {"file_path": "AGENTS.md", "old_string": "x" * 20_001, "new_string": "y"}),
+        Use("MultiEdit", {"file_path": "a", "edits": [{"old_string": "x", "new_string": "y" * 20_001}]}),
+        Use("Write", {"file_path": "AGENTS.md", "content": "x" * 20_001}),
+        Use("Bash", {"command": "x" * 10_001}),
+    ],
+    ids=lambda tool: tool.name,
+)
+async def test_what_is_too_long_for_a_person_to_read_is_refused_and_never_asked_about(
+    engine: Engine, tool: Use, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "decide", lambda *_: ask("anything", "A person decides."))
+    engine.runtime.scripts["ask"] = [tool]
+    written = await engine.answer("ask")
+    assert not await ToolRequest.objects.aexists()
+    (denied,) = [event.payload for event in written if event.type == "permission_denied"]
+    assert denied["rule"] == "too_long_to_ask"
+    assert "too long for a person to read" in denied["reason"]
+
+
+async def test_what_a_person_can_just_read_is_asked_about_whole(engine: Engine) -> None:
+    engine.runtime.scripts["ask"] = [use("x" * 20_000)]
+    opened = await engine.say("ask")
+    async with asked(engine, opened) as request:
+        assert request.input == {"place": "x" * 20_000}
+        await in_thread(services.deny)(engine.caller, request.pk)
+
+
 class TestTime:
     async def test_after_two_minutes_it_is_denied_for_now_with_a_ticket(
         self, engine: Engine, clock: ClockByHand

@@ -114,11 +114,13 @@ def test_a_question_is_answered_and_the_agent_hears_it(house: House, tab: Tab) -
     tab.open().say("ask me")
     card = tab.log.locator(".ask")
     expect(card).to_contain_text("Which pears?")
+    expect(card.get_by_role("button", name="Answer")).to_be_disabled()
     card.get_by_label("Conference").check()
     assert_is_for_everybody(tab.page)
     card.get_by_role("button", name="Answer").click()
     expect(tab.log).to_contain_text("Conference it is.")
     expect(card).to_contain_text("Answered")
+    expect(card).to_contain_text("Conference")
     assert "Conference" in str(house.model.asked("ask me")[-1].body)
     tab.rests()
 

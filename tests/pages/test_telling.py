@@ -192,21 +192,124 @@ def test_what_is_of_no_use_to_a_reader_is_not_shown(teller: Teller) -> None:
         assert teller.tell(kind) is None
 
 
-def test_a_host_that_a_command_wants_is_asked_about_by_its_name(teller: Teller) -> None:
-    asked = {
-        "id": "1",
-        "sessionId": "2",
-        "toolName": "Reach",
-        "permissionType": "read",
-        "input": {"url": "https://pypi.org/"},
-        "suggestedGrants": [
-            {"scope": "once", "pattern": "", "label": "once"},
-            {"scope": "folder", "pattern": "https://pypi.org/", "label": "pages of pypi.org"},
+def test_a_long_change_says_how_much_of_it_is_left_out(teller: Teller) -> None:
+    found = teller.uses("Write", file_path="a.md", content="x\n" * 501)
+    assert "… 101 more lines" in found
+    assert "+501" in teller.answered("ok")
+    assert "… 4,000 more characters" in teller.uses("Write", file_path="a.md", content="x" * 5_000)
+    assert "… 50 more characters" in teller.uses("Bash", command="x" * 10_050)
+
+
+def test_a_change_of_every_occurrence_says_so(teller: Teller) -> None:
+    edit = {"old_string": "a", "new_string": "b"}
+    assert "every occurrence" not in teller.uses("Edit", file_path="a.md", **edit)
+    assert "every occurrence" in teller.uses("Edit", file_path="a.md", **edit, replace_all=True)
+    edits = [edit, {**edit, "replace_all": True}]
+    assert "every occurrence" in teller.uses("MultiEdit", file_path="a.md", edits=edits)
+
+
+def test_an_end_of_a_line_that_goes_is_a_change(teller: Teller) -> None:
+    found = teller.uses("Edit", file_path="a.md", old_string="# \n", new_string="# ")
+    assert '<div class="d">- </div>' in found
+
+
+class TestACard:
+    """What a person read is what they allowed: a card shows all of its call."""
+
+    def test_shows_every_line(self, teller: Teller) -> None:
+        found = asks(teller, "Write", file_path="/vault/AGENTS.md", content="fine\n" * 500 + "evil\n")
+        assert '<div class="a">+ evil</div>' in found
+        assert found.count("+ fine<") == 500
+        assert "more line" not in found
+
+    def test_still_does_when_nobody_answered_in_time(self, teller: Teller) -> None:
+        asks(teller, "Write", file_path="/vault/AGENTS.md", content="fine\n" * 500 + "evil\n")
+        found = teller.shown(
+            "permission_resolved", requestId="1", decision="expired", decidedBy=None, pattern=None
+        )
+        assert "Allow once" in found
+        assert "+ evil<" in found
+
+    @pytest.mark.parametrize(
+        ("tool", "given"),
+        [
+            ("Write", {"content": "x" * 19_000 + "evil"}),
+            ("Edit", {"old_string": "x", "new_string": "x" * 19_000 + "evil"}),
+            ("Edit", {"old_string": "x" * 19_000 + "evil", "new_string": ""}),
+            ("MultiEdit", {"edits": [{"old_string": "x\n" * 9_000 + "evil", "new_string": "y"}]}),
+            ("NotebookEdit", {"new_source": "x" * 19_000 + "evil"}),
+            ("Bash", {"command": "x" * 9_990 + "evil"}),
+            ("mcp__weather__today", {"place": "x" * 19_000 + "evil"}),
+            ("Read", {"file_path": "x" * 300 + "evil"}),
         ],
-        "reason": "Nobody named this host.",
-        "expiresAt": "2026-11-18T10:02:00Z",
-    }
-    found = teller.shown("permission_request", **asked)
+    )
+    def test_shows_each_line_whole(self, tool: str, given: dict[str, Any], teller: Teller) -> None:
+        assert "evil" in asks(teller, tool, **given)
+
+    @pytest.mark.parametrize(
+        ("tool", "given"),
+        [
+            ("Bash", {"command": "ls", "run_in_background": True, "evil": 1}),
+            ("Edit", {"old_string": "a", "new_string": "b", "edits": [{"evil": "a"}]}),
+            ("Edit", {"old_string": ["evil"], "new_string": "b"}),
+            ("MultiEdit", {"edits": [{"old_string": "a", "new_string": "b", "evil": 1}]}),
+            ("WebSearch", {"query": "evil"}),
+        ],
+    )
+    def test_shows_what_no_diff_and_no_command_tells(
+        self, tool: str, given: dict[str, Any], teller: Teller
+    ) -> None:
+        assert "evil" in asks(teller, tool, **given)
+
+    def test_says_that_every_occurrence_is_replaced(self, teller: Teller) -> None:
+        edit = {"file_path": "/vault/AGENTS.md", "old_string": "a", "new_string": "b"}
+        assert "every occurrence" not in asks(teller, "Edit", **edit, replace_all=False)
+        assert "replaces every occurrence" in asks(teller, "Edit", **edit, replace_all=True)
+
+    def test_says_that_a_file_is_emptied(self, teller: Teller) -> None:
+        assert "the file is empty then" in asks(teller, "Write", file_path="/vault/AGENTS.md", content="")
+
+    def test_shows_by_name_what_turns_text_around(self, teller: Teller) -> None:
+        assert "U+202E" in asks(teller, "Write", file_path="/vault/AGENTS.md", content="\u202e")
+
+
+def test_an_answered_question_shows_its_answers_and_where_there_is_none(teller: Teller) -> None:
+    questions: list[dict[str, Any]] = [
+        {"question": each, "options": []} for each in ("Which pears?", "How many?")
+    ]
+    teller.tell("user_question", requestId="1", sessionId="2", questions=questions, expiresAt=None)
+    answers = {"Which pears?": ["Conference", "small ones"], "How many?": ""}
+    found = teller.shown("question_answered", requestId="1", answers=answers, timedOut=False)
+    assert "Conference, small ones" in found
+    assert found.count("no answer") == 1
+
+
+def test_a_question_that_nobody_answered_shows_no_answer_for_each(teller: Teller) -> None:
+    questions: list[dict[str, Any]] = [
+        {"question": each, "options": []} for each in ("Which pears?", "How many?")
+    ]
+    teller.tell("user_question", requestId="1", sessionId="2", questions=questions, expiresAt=None)
+    found = teller.shown("question_answered", requestId="1", answers={}, timedOut=True)
+    assert found.count("no answer") == 2
+
+
+def test_a_host_that_a_command_wants_is_asked_about_by_its_name(teller: Teller) -> None:
+    wider = {"scope": "folder", "pattern": "https://pypi.org/", "label": "pages of pypi.org"}
+    found = asks(teller, "Reach", wider, url="https://pypi.org/")
     assert "May it reach pypi.org?" in found
     assert "pages of pypi.org" in found
     assert "<pre" not in found
+
+
+def asks(teller: Teller, tool: str, *wider: dict[str, str], **given: Any) -> str:
+    asked = {
+        "id": "1",
+        "sessionId": "2",
+        "toolName": tool,
+        "permissionType": {"Write": "write", "Bash": "bash", "Read": "read"}.get(tool, "other"),
+        "input": given,
+        "suggestedGrants": [{"scope": "once", "pattern": "", "label": "once"}, *wider],
+        "reason": "A person decides.",
+        "expiresAt": "2026-11-18T10:02:00Z",
+    }
+    return teller.shown("permission_request", **asked)
