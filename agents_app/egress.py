@@ -4,8 +4,8 @@ It resolves a name itself, once; every address must be of the public web; and it
 it looked at, so no second answer of a name server leads elsewhere. It follows nothing and looks into nothing.
 
 Behind the wall is no network but a loopback of its own. What starts an agent there (`launcher/inside.py`)
-opens a listening socket on that loopback and hands it over here, with the process's token: from then on
-whoever connects to it in there is served out here, and no process of ours has to stay inside.
+opens a listening socket on that loopback and hands it over here (`handover.py`): from then on whoever
+connects to it in there is served out here, and no process of ours has to stay inside.
 """
 
 import asyncio
@@ -23,8 +23,8 @@ from typing import Protocol
 from uuid import UUID
 
 from agents_app import egress_requests as requests
-from agents_app.door import listener_at
 from agents_app.egress_requests import Refused, Wanted
+from agents_app.handover import Handover
 from permissions_app import audit
 from permissions_app.audit import AuditKind, Entry, Outcome
 from permissions_app.rules import hosts
@@ -34,11 +34,10 @@ from permissions_app.rules.paths import NotUnderstood
 logger = logging.getLogger(__name__)
 
 PORTS = frozenset({80, 443, 8080, 8443})
-TOKEN = 43  # characters of a token; a handover is these, a newline, and the socket
 PIECE = 64 << 10
 PRIVATE = "This name leads to a private address. Agents reach the public web only."
 MOST_AT_ONCE = 32  # connections of one process
-MOST_GREETINGS = 500  # connections to the socket of all of them together
+OWN = 8  # characters that a process has for itself in the name of its socket
 
 
 @dataclass(frozen=True)
@@ -81,9 +80,10 @@ class EgressPass:
     turn_id: UUID | None = None
     reach: Reaches | None = field(default=None, repr=False)
     connections: set["asyncio.Task[None]"] = field(default_factory=set, repr=False)
+    handover: Handover = field(init=False, repr=False)
     server: asyncio.Server | None = field(default=None, repr=False)
     is_open: asyncio.Event = field(default_factory=asyncio.Event, repr=False)  # once it has its server
-    _issued: dict[str, "EgressPass"] = field(default_factory=dict, repr=False)
+    _issued: set["EgressPass"] = field(default_factory=set, repr=False)
 
     def enter(self, turn_id: UUID, reach: Reaches) -> None:
         self.turn_id, self.reach = turn_id, reach
@@ -97,18 +97,20 @@ class EgressPass:
             each.cancel()
 
     def revoke(self) -> None:
-        self._issued.pop(self.token, None)
+        self._issued.discard(self)
         self.leave()
+        self.handover.close()
         if self.server is not None:
             self.server.close()
 
 
 class Egress:
-    """`also` are addresses that count as public: for tests, whose traffic stays on the loopback."""
+    """`place` is how the paths of its sockets begin; they end at 107 bytes. `also` are addresses that count
+    as public: for tests, whose traffic stays on the loopback."""
 
     def __init__(
         self,
-        socket: Path,
+        place: Path,
         *,
         resolve: Resolve = resolved,
         ports: frozenset[int] = PORTS,
@@ -116,80 +118,41 @@ class Egress:
         limits: Limits | None = None,
         heard: Heard = audit.record,
     ) -> None:
-        self.socket = socket
+        self._place = place
         self._resolve, self._ports, self._also = resolve, ports, also
         self._limits = limits or Limits()
         self._heard = heard
-        self._issued: dict[str, EgressPass] = {}
-        self._greetings: set[asyncio.Task[None]] = set()
+        self._issued: set[EgressPass] = set()
+        self._remove_leftovers()
 
-    async def open(self) -> None:
-        self._listener = listener_at(self.socket)
-        self._listener.listen(128)
-        self._listener.setblocking(False)
-        self._accepting = asyncio.create_task(self._accept())
-
-    async def close(self) -> None:
-        self._accepting.cancel()
-        for greeting in self._greetings:
-            greeting.cancel()
-        for known in tuple(self._issued.values()):
+    def close(self) -> None:
+        for known in tuple(self._issued):
             known.revoke()
-        self._listener.close()
-        self.socket.unlink(missing_ok=True)
 
     def issue(self, session_id: UUID) -> EgressPass:
+        """With a socket that is this process's alone, and closed once it has handed its listener over."""
         known = EgressPass(session_id, _issued=self._issued)
-        self._issued[known.token] = known
+        path = self._place.with_name(f"{self._place.name}-{secrets.token_hex(OWN // 2)}")
+        take = partial(self._take_over, known)
+        known.handover = Handover(path, known.token, take, patience=self._limits.head)
+        self._issued.add(known)
         return known
 
-    async def _accept(self) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            try:
-                connection, _ = await loop.sock_accept(self._listener)
-            except OSError:
-                logger.exception("The egress door could not take a connection.")
-                await asyncio.sleep(1)
-                continue
-            if len(self._greetings) >= MOST_GREETINGS:
-                connection.close()  # somebody behind a wall uses up our descriptors
-                continue
-            greeting = asyncio.create_task(self._greet(connection))
-            self._greetings.add(greeting)
-            greeting.add_done_callback(self._greetings.discard)
+    def _remove_leftovers(self) -> None:
+        """Of a worker of this name that was killed. Their length says that they are not those of `a-b`, where
+        this one is `a`."""
+        length = len(self._place.name) + 1 + OWN
+        for each in self._place.parent.iterdir():
+            if each.name.startswith(f"{self._place.name}-") and len(each.name) == length and each.is_socket():
+                each.unlink()
 
-    async def _greet(self, connection: sockets.socket) -> None:
-        """Either hands a listening socket over, or is itself what a request comes by."""
-        with connection:
-            try:
-                async with asyncio.timeout(self._limits.head):
-                    await _readable(connection)
-                    said, descriptors, _, _ = sockets.recv_fds(connection, TOKEN + 1, 1)
-                known = self._issued.get(said.decode("ascii", "replace").removesuffix("\n"))
-                if descriptors:
-                    await self._take_over(sockets.socket(fileno=descriptors[0]), known)
-                    connection.send(b"ok\n")
-                elif known is not None:
-                    await self._serve(known, *await asyncio.open_connection(sock=connection.dup()))
-            except (TimeoutError, OSError) as error:
-                logger.warning("A process was not let through the egress door: %s", error)
-
-    async def _take_over(self, listener: sockets.socket, known: EgressPass | None) -> None:
+    async def _take_over(self, known: EgressPass, listener: sockets.socket) -> None:
         """Once for each process, before its agent runs: an agent could make a listener of its own that holds
         the whole loop up, by keeping a second handle on it."""
-        is_good = (
-            listener.family == sockets.AF_INET
-            and listener.type == sockets.SOCK_STREAM
-            and listener.getsockopt(sockets.SOL_SOCKET, sockets.SO_ACCEPTCONN)
-        )
-        if known is None or known.server is not None or not is_good:
-            listener.close()
-            raise OSError("no token, or it has been used, or no listening socket")
-        listener.setblocking(False)
         known.server = await asyncio.start_server(
-            partial(self._serve, known), sock=listener, limit=requests.LONGEST
+            partial(self._serve, known), sock=listener, limit=requests.LONGEST, start_serving=False
         )
+        await known.server.start_serving()  # it is in the pass by now: who revokes that ends it
         known.is_open.set()
 
     async def _serve(self, known: EgressPass, reader: StreamReader, writer: StreamWriter) -> None:
@@ -339,13 +302,3 @@ def _is_of_this_machine(address: str) -> bool:
         except OSError:
             return False  # there is no way to it at all
         return bool(probe.getsockname()[0] == address)
-
-
-async def _readable(connection: sockets.socket) -> None:
-    loop = asyncio.get_running_loop()
-    there = asyncio.Event()
-    loop.add_reader(connection, there.set)
-    try:
-        await there.wait()
-    finally:
-        loop.remove_reader(connection)

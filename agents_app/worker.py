@@ -84,8 +84,7 @@ class TurnWorker:
         run, name = Path(settings.PARACHUTE_RUN), self.holder.name.partition("@")[0]
         self._door = Door(run / f"door-{name}.sock", await in_thread(model_access.current)())
         await self._door.open()
-        self._egress = Egress(run / f"egress-{name}.sock")
-        await self._egress.open()
+        self._egress = Egress(run / f"egress-{name}")
         self._runtime = _runtime(self._door, self._egress)
         await in_thread(leases.release_predecessor)(self.holder)
         await asyncio.to_thread(walls.sweep)
@@ -135,7 +134,7 @@ class TurnWorker:
         self._looking.cancel()
         await self._runtime.close()
         await self._door.close()
-        await self._egress.close()
+        self._egress.close()
         await in_thread(workers.say_goodbye)(self.holder.name, self.holder.boot)
 
 

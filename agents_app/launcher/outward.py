@@ -4,7 +4,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from agents_app.egress import Egress, EgressPass
+from agents_app.egress import EgressPass
 from agents_app.sandboxes.base import Launch
 
 from . import inside
@@ -20,10 +20,10 @@ PROXIED = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
 NOT_PROXIED = ("NO_PROXY", "no_proxy")
 
 
-def outward(launch: Launch, egress: Egress, known: EgressPass, not_through: str) -> Launch:
+def outward(launch: Launch, known: EgressPass, not_through: str) -> Launch:
     """The same launch, with `inside.py` beside it; to be confined after this. The agent may be asked nothing
     before the pass `is_open`. `not_through` is a host that it reaches by itself: the model's door."""
-    python = Path(sys.executable).resolve()
+    python, door = Path(sys.executable).resolve(), known.handover.path
     program = Path(inside.__file__).resolve()
     own = {
         **dict.fromkeys(PROXIED, PROXY),
@@ -32,9 +32,9 @@ def outward(launch: Launch, egress: Egress, known: EgressPass, not_through: str)
     }
     return replace(
         launch,
-        argv=("/bin/sh", "-c", BESIDE, "sh", str(python), str(program), str(egress.socket), *launch.argv),
+        argv=("/bin/sh", "-c", BESIDE, "sh", str(python), str(program), str(door), *launch.argv),
         environment={**launch.environment, **own},
-        readable=(*launch.readable, *_python(), program, egress.socket),
+        readable=(*launch.readable, *_python(), program, door),
     )
 
 

@@ -6,7 +6,7 @@ import os
 import socket as sockets
 import tempfile
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -82,21 +82,41 @@ class Hosts:
         """Nobody waits here."""
 
 
+def listening() -> sockets.socket:
+    listener = sockets.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()
+    return listener
+
+
+async def hand_over(known: EgressPass, *handles: int, token: str | None = None) -> bytes:
+    """As `inside.py` does. Says what the door answered."""
+
+    def send() -> bytes:
+        with sockets.socket(sockets.AF_UNIX) as door:
+            door.settimeout(PATIENCE)
+            door.connect(str(known.handover.path))
+            rights = [(sockets.SOL_SOCKET, sockets.SCM_RIGHTS, array.array("i", handles))] if handles else []
+            door.sendmsg([f"{known.token if token is None else token}\n".encode()], rights)
+            with suppress(ConnectionResetError):
+                return door.recv(3)
+            return b""
+
+    return await asyncio.to_thread(send)
+
+
 class Out:
     """A process of a session that has a way out, and its turn."""
 
-    def __init__(self, egress: Egress, known: EgressPass, port: int) -> None:
-        self.egress, self.known, self.port = egress, known, port
+    def __init__(self, egress: Egress, known: EgressPass, port: int, inside: tuple[str, int]) -> None:
+        self.egress, self.known, self.port, self.inside = egress, known, port, inside
 
-    async def open(self, token: str | None = None) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        reader, writer = await asyncio.open_unix_connection(str(self.egress.socket))
-        writer.write(f"{self.known.token if token is None else token}\n".encode())
-        await writer.drain()
-        return reader, writer
+    async def open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection(*self.inside)
 
-    async def ask(self, text: str, token: str | None = None) -> bytes:
+    async def ask(self, text: str) -> bytes:
         async with asyncio.timeout(PATIENCE):
-            reader, writer = await self.open(token)
+            reader, writer = await self.open()
             writer.write(text.replace("{port}", str(self.port)).encode("latin-1"))
             try:
                 return await reader.read()
@@ -139,15 +159,17 @@ async def way_out(names: Names, host: Host, told: list[Entry], **more: Any) -> A
     port = server.sockets[0].getsockname()[1]
     with tempfile.TemporaryDirectory() as folder:  # short: the path of a unix socket ends at 107 bytes
         given = {"ports": frozenset({port}), "also": frozenset({HOME}), **more}
-        egress = Egress(Path(folder) / "out.sock", resolve=names.resolve, heard=told.append, **given)
-        await egress.open()
+        egress = Egress(Path(folder) / "out", resolve=names.resolve, heard=told.append, **given)
         known = egress.issue(SESSION)
         known.enter(uuid4(), Hosts())
+        with listening() as listener:
+            inside = listener.getsockname()
+            assert await hand_over(known, listener.fileno()) == b"ok\n"
         try:
-            yield Out(egress, known, port)
+            yield Out(egress, known, port, inside)
         finally:
             host.holds.set()
-            await egress.close()
+            egress.close()
             server.close()
 
 
@@ -317,18 +339,14 @@ async def test_a_head_without_end_is_refused(out: Out) -> None:
 
 
 class TestWhoMayGoOut:
-    @pytest.mark.parametrize("token", ["", "x", "x" * 43])
-    async def test_without_a_token_nobody(self, token: str, out: Out, host: Host) -> None:
-        assert await out.ask("CONNECT public.example:{port} HTTP/1.1\r\n\r\n", token) == b""
-        assert host.heard == []
-
     async def test_between_turns_nobody(self, out: Out, host: Host) -> None:
         out.known.leave()
         assert rule(await out.connect("public.example")) == "no_turn"
 
-    async def test_with_a_token_that_was_revoked_nobody(self, out: Out) -> None:
+    async def test_with_a_pass_that_was_revoked_nobody(self, out: Out) -> None:
         out.known.revoke()
-        assert await out.connect("public.example") == b""
+        with pytest.raises(ConnectionRefusedError):
+            await out.connect("public.example")
 
     async def test_what_the_session_may_not_reach_is_refused(self, out: Out, host: Host) -> None:
         out.known.enter(uuid4(), Hosts(NOT_NOW))
@@ -430,63 +448,114 @@ class TestLimits:
             assert await out.ask("CONNECT public") == b""
 
 
+@pytest.fixture
+async def egress() -> AsyncIterator[Egress]:
+    with tempfile.TemporaryDirectory() as folder:
+        made = Egress(Path(folder) / "out")
+        yield made
+        made.close()
+
+
+@pytest.fixture
+async def known(egress: Egress) -> EgressPass:
+    """Of a process that starts."""
+    return egress.issue(SESSION)
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
 class TestTheSocketOfAWall:
-    """A listening socket that is handed over is served with the pass of its process."""
+    """A process hands its listening socket over by a unix socket of its own, once."""
 
-    def listener(self) -> sockets.socket:
-        listener = sockets.socket()
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        return listener
+    async def test_nobody_else_may_connect_to_it(self, known: EgressPass) -> None:
+        assert known.handover.path.stat().st_mode & 0o777 == 0o600
 
-    async def hand_over(self, out: Out, handle: int, token: str | None = None) -> bytes:
-        def send() -> bytes:
-            with sockets.socket(sockets.AF_UNIX) as door:
-                door.settimeout(PATIENCE)
-                door.connect(str(out.egress.socket))
-                rights = [(sockets.SOL_SOCKET, sockets.SCM_RIGHTS, array.array("i", [handle]))]
-                door.sendmsg([f"{token or out.known.token}\n".encode()], rights)
-                return door.recv(3)
+    async def test_once_it_is_handed_over_the_door_is_gone(self, known: EgressPass) -> None:
+        with sockets.socket(sockets.AF_UNIX) as waiting, listening() as listener:
+            path = str(known.handover.path)
+            assert await hand_over(known, listener.fileno()) == b"ok\n"
+            assert known.is_open.is_set()
+            assert not known.handover.path.exists()
+            with pytest.raises(FileNotFoundError):
+                waiting.connect(path)
 
-        return await asyncio.to_thread(send)
+    async def test_who_still_waits_at_the_door_is_cut(self, known: EgressPass) -> None:
+        """A wall shows the file for as long as it stands: what counts is that nobody listens."""
+        place = known.handover.path.with_name("shown")
+        place.hardlink_to(known.handover.path)
+        with listening() as listener, sockets.socket(sockets.AF_UNIX) as late:
+            assert await hand_over(known, listener.fileno()) == b"ok\n"
+            with pytest.raises(ConnectionRefusedError):
+                late.connect(str(place))
 
-    async def test_who_connects_to_it_is_let_out(self, out: Out, host: Host) -> None:
-        with self.listener() as listener:
-            assert await self.hand_over(out, listener.fileno()) == b"ok\n"
-            reader, writer = await asyncio.open_connection(*listener.getsockname())
-        writer.write(f"CONNECT public.example:{out.port} HTTP/1.1\r\n\r\nGET".encode())
-        async with asyncio.timeout(PATIENCE):
-            assert (await reader.read()).endswith(b"hello")
-        writer.close()
+    async def test_a_revoked_pass_has_no_door(self, known: EgressPass) -> None:
+        before = descriptors()
+        known.revoke()
+        assert not known.handover.path.exists()
+        assert descriptors() < before
 
-    async def test_it_is_taken_once(self, out: Out) -> None:
-        with self.listener() as first, self.listener() as second:
-            assert await self.hand_over(out, first.fileno()) == b"ok\n"
-            assert await self.hand_over(out, second.fileno()) == b""
+    @pytest.mark.parametrize("token", ["", "x", "x" * 43])
+    async def test_it_is_not_taken_without_the_token(self, token: str, known: EgressPass) -> None:
+        with listening() as listener:
+            assert await hand_over(known, listener.fileno(), token=token) == b""
+        assert not known.is_open.is_set()
 
-    async def test_it_is_not_taken_without_a_token(self, out: Out) -> None:
-        with self.listener() as listener:
-            assert await self.hand_over(out, listener.fileno(), "x" * 43) == b""
+    async def test_it_is_not_taken_with_the_token_of_another(self, egress: Egress, known: EgressPass) -> None:
+        other = egress.issue(UUID(int=6))
+        with listening() as listener:
+            assert await hand_over(known, listener.fileno(), token=other.token) == b""
+        assert not known.is_open.is_set()
+        assert not other.is_open.is_set()
 
-    async def test_what_does_not_listen_is_not_taken(self, out: Out) -> None:
+    async def test_what_does_not_listen_is_not_taken(self, known: EgressPass) -> None:
         with sockets.socket() as idle:
-            assert await self.hand_over(out, idle.fileno()) == b""
-        read, write = os.pipe()
-        assert await self.hand_over(out, read) == b""
-        os.close(read)
-        os.close(write)
-        with self.listener() as listener:  # the process may still hand the right one over
-            assert await self.hand_over(out, listener.fileno()) == b"ok\n"
+            assert await hand_over(known, idle.fileno()) == b""
+        assert await hand_over(known) == b""
+        with listening() as listener:  # the process may still hand the right one over
+            assert await hand_over(known, listener.fileno()) == b"ok\n"
+
+    @pytest.mark.parametrize("token", [None, "x" * 43])
+    async def test_what_is_sent_in_vain_is_closed_and_told_once(
+        self, token: str | None, known: EgressPass, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with Path("/dev/null").open() as nothing, sockets.socket() as idle:
+            await hand_over(known, nothing.fileno(), token=token)
+            before = descriptors()
+            for _ in range(100):
+                assert await hand_over(known, nothing.fileno(), token=token) == b""
+                assert await hand_over(known, idle.fileno(), token=token) == b""
+                assert await hand_over(known, *[nothing.fileno()] * 9, token=token) == b""
+            assert descriptors() == before
+        assert len(caplog.records) == 1
+
+    async def test_of_many_one_is_taken_and_no_other_stays(self, known: EgressPass) -> None:
+        with listening() as first, listening() as second:
+            before = descriptors()
+            assert await hand_over(known, first.fileno(), second.fileno()) == b"ok\n"
+            assert descriptors() == before  # the listener has come, the door has gone
+
+    async def test_who_says_nothing_keeps_nobody_else_from_it(
+        self, egress: Egress, known: EgressPass
+    ) -> None:
+        other = egress.issue(UUID(int=6))
+        with ExitStack() as idle, listening() as listener:
+            before = descriptors()
+            for _ in range(50):
+                each = idle.enter_context(sockets.socket(sockets.AF_UNIX))
+                each.setblocking(False)
+                with suppress(BlockingIOError):  # its door lets no more wait
+                    each.connect(str(known.handover.path))
+            assert await hand_over(other, listener.fileno()) == b"ok\n"
+            assert descriptors() <= before + 50 + 1  # one at a time is heard
 
 
-def test_nobody_else_may_connect_to_the_socket(tmp_path: Path) -> None:
-    async def mode() -> int:
-        with tempfile.TemporaryDirectory() as folder:
-            egress = Egress(Path(folder) / "out.sock")
-            await egress.open()
-            try:
-                return egress.socket.stat().st_mode & 0o777
-            finally:
-                await egress.close()
-
-    assert asyncio.run(mode()) == 0o600
+async def test_what_a_killed_worker_left_is_removed_and_what_is_anothers_stays() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        names = {"out-0123abcd": False, "out-b-0123abcd": True, "out-b": True, "door.sock": True}
+        for name in names:
+            with sockets.socket(sockets.AF_UNIX) as left:
+                left.bind(f"{folder}/{name}")
+        Egress(Path(folder) / "out")
+        assert {name: Path(folder, name).exists() for name in names} == names

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from aiohttp import web
@@ -83,17 +84,16 @@ async def the_web(folder: Path) -> AsyncIterator[Web]:
 
     with tempfile.TemporaryDirectory(prefix="out") as place:
         egress = Egress(
-            Path(place) / "out.sock",
+            Path(place) / "out",
             resolve=resolve,
             ports=frozenset({port, 443}),
             also=frozenset({ADDRESS}),
             heard=told.append,
         )
-        await egress.open()
         try:
             yield Web(egress, asked, told, port)
         finally:
-            await egress.close()
+            egress.close()
             await runner.cleanup()
 
 
@@ -164,10 +164,38 @@ async def test_a_page_is_fetched_and_no_other_host_is_asked_about_it(
 async def test_an_agent_whose_way_out_cannot_be_opened_does_not_run(
     stage: Stage, model: ScriptedModel, there: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(there.egress, "issue", EgressPass)  # one that the door does not know
+    issue = there.egress.issue
+
+    def mistaken(session_id: UUID) -> EgressPass:
+        known = issue(session_id)
+        known.token = "x" * len(known.token)
+        return known
+
+    monkeypatch.setattr(there.egress, "issue", mistaken)
     with pytest.raises(RunFailed):
         await stage.play("say it", web=True)
     assert model.requests == []
+
+
+async def test_what_it_was_opened_by_is_gone_before_the_agent_is_asked_anything(
+    stage: Stage, model: ScriptedModel, there: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    issue, issued = there.egress.issue, list[EgressPass]()
+
+    def noted(session_id: UUID) -> EgressPass:
+        issued.append(issue(session_id))
+        return issued[-1]
+
+    monkeypatch.setattr(there.egress, "issue", noted)
+    connect = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+    (stage.vault / "knock.sh").write_text(
+        f"for each in $(find / -xdev -name 'out-*' -type s 2>/dev/null) $(awk '{{ print $5 }}' "
+        f"/proc/self/mountinfo | grep /out-); do python3 -c '{connect}' $each 2>&1 | tail -1; done"
+    )
+    model.script("knock", [calls("Bash", command="sh knock.sh"), say("Knocked.")])
+    (answer,) = answers(await stage.play("knock", web=True))
+    assert set(answer.strip().splitlines()) == {"ConnectionRefusedError: [Errno 111] Connection refused"}
+    assert [each.handover.path.exists() for each in issued] == [False]
 
 
 async def test_of_what_opened_it_nothing_is_left(stage: Stage, model: ScriptedModel) -> None:

@@ -25,7 +25,7 @@ from claude_agent_sdk import (
 from agents_app import launcher
 from agents_app.carrying import Carrier
 from agents_app.door import Door, Trouble
-from agents_app.egress import Egress
+from agents_app.egress import Egress, EgressPass
 from agents_app.launcher.outward import outward
 from agents_app.reach import Reach
 from agents_app.runtimes.base import RunRequest
@@ -103,8 +103,8 @@ class ClaudeProcess:
         self._mark = launcher.new_mark()
         self._door = door
         self._pass = door.issue()
-        self._egress = egress
-        self._out = egress.issue(request.session_id) if egress and request.web else None
+        self._egress = egress if request.web else None
+        self._out: EgressPass | None = None
         self._papers = tempfile.TemporaryDirectory(prefix="run-", dir=papers)
         self._last_words: deque[str] = deque(maxlen=3)
         self._serves: Served | None = None
@@ -115,6 +115,8 @@ class ClaudeProcess:
         self._ends = ExitStack()  # what its wall has left on the host
 
     async def start(self, request: RunRequest) -> None:
+        if self._egress:
+            self._out = self._egress.issue(self.session_id)
         options = await asyncio.to_thread(self._options, request)
         self.client = ClaudeSDKClient(options)
         self._is_started = True
@@ -210,8 +212,8 @@ class ClaudeProcess:
         return options
 
     def _way_out(self, launch: Launch) -> Launch:
-        assert self._egress and self._out
-        return outward(launch, self._egress, self._out, not_through="door.invalid")
+        assert self._out
+        return outward(launch, self._out, not_through="door.invalid")
 
     async def _before_tool(
         self, given: HookInput, tool_use_id: str | None, context: HookContext
