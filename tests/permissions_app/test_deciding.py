@@ -310,6 +310,37 @@ def test_the_console_decides_many_at_once(session: Session, ada: User, client: C
     assert states == ["denied", "denied", "pending"]
 
 
+def test_the_console_says_what_is_asked_without_its_secrets_and_what_waits_comes_first(
+    session: Session, writes: Ask, as_ada: Caller, ada: User, client: Client
+) -> None:
+    older = asks(session.pk, tool_name="Bash", input={"command": "curl -H 'Authorization: Bearer abcdefgh'"})
+    newer, over = writes("Plans/May.md"), asks(session.pk, input={"password": "hunter2", "place": "Graz"})
+    services.deny(as_ada, over.pk)
+    client.force_login(ada)
+    page = client.get("/admin/permissions_app/toolrequest/")
+    assert [each.pk for each in page.context["cl"].result_list] == [newer.pk, older.pk, over.pk]
+    shown = page.content.decode()
+    assert "curl -H" in shown
+    assert "Plans/May.md" in shown
+    assert "place: Graz" in shown
+    assert "abcdefgh" not in shown
+    assert "hunter2" not in shown
+
+
+def test_the_console_allows_only_what_is_pending(session: Session, ada: User, client: Client) -> None:
+    expired, pending = [asks(session.pk), asks(session.pk)], asks(session.pk)
+    old = ToolRequest.objects.filter(pk__in=[each.pk for each in expired])
+    old.update(status=RequestStatus.EXPIRED, decided_at=timezone.now())
+    client.force_login(ada)
+    chosen = [str(each.pk) for each in (*expired, pending)]
+    given = {"action": "allow_once", "_selected_action": chosen}
+    page = client.post("/admin/permissions_app/toolrequest/", given, follow=True).content.decode()
+    assert "2 requests were left out" in page
+    assert "1 request was decided." in page
+    assert [ToolRequest.objects.get(pk=pk).status for pk in chosen] == ["expired", "expired", "granted"]
+    assert Turn.objects.count() == 1
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
