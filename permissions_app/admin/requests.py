@@ -3,20 +3,23 @@
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.db.models import Case, QuerySet, When
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from permissions_app import services
-from permissions_app.models import ToolRequest
+from permissions_app.audit.masking import masked, summary
+from permissions_app.models import RequestStatus, ToolRequest
 from sessions_app.access.services import caller_of_user
 from sessions_app.errors import ParachuteError
+
+LONGEST = 200  # characters of what is asked
 
 
 @admin.register(ToolRequest)
 class ToolRequestAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    list_display = ["created_at", "session", "tool_name", "file_path", "status", "decided_as", "expires_at"]
+    list_display = ["created_at", "session", "tool_name", "asked", "status", "decided_as", "expires_at"]
     list_filter = ["status", "kind", "permission_type", "tool_name"]
     list_select_related = ["session"]
     search_fields = ["tool_name", "file_path", "session__title"]
@@ -31,9 +34,27 @@ class ToolRequestAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
+    def get_ordering(self, request: HttpRequest) -> Any:
+        """What waits for a person first, and of that the newest."""
+        waits = Case(When(status=RequestStatus.PENDING, then=0), default=1)
+        return [waits, "-created_at", "-pk"]
+
+    @admin.display(description=_("What is asked"))
+    def asked(self, request: ToolRequest) -> str:
+        return asked_in_short(request)
+
     @admin.action(description=_("Allow once"))
     def allow_once(self, request: HttpRequest, chosen: QuerySet[ToolRequest]) -> None:
-        self._decide(request, chosen, services.grant)
+        """What expired is allowed in its chat, one by one: each wakes an agent."""
+        expired = chosen.filter(status=RequestStatus.EXPIRED).count()
+        if expired:
+            said = ngettext(
+                "%d request was left out: nobody answered it in time. Allow it in its chat.",
+                "%d requests were left out: nobody answered them in time. Allow each in its chat.",
+                expired,
+            )
+            self.message_user(request, said % expired, messages.WARNING)
+        self._decide(request, chosen.exclude(status=RequestStatus.EXPIRED), services.grant)
 
     @admin.action(description=_("Do not allow"))
     def do_not_allow(self, request: HttpRequest, chosen: QuerySet[ToolRequest]) -> None:
@@ -51,3 +72,13 @@ class ToolRequestAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         self.message_user(
             request, ngettext("%d request was decided.", "%d requests were decided.", count) % count
         )
+
+
+def asked_in_short(request: ToolRequest) -> str:
+    """The command, the path or the address, or else all that was given, without its secrets."""
+    given = request.input
+    about = given.get("command") or request.file_path or given.get("url")
+    if not about:
+        return summary(given)
+    line = " ".join(masked(str(about)).split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"

@@ -39,7 +39,7 @@ class ToolRequest(models.Model):
 
         pending ──► granted | denied | answered
           │            ▲
-          ├► expired ──┘   an approval that comes late, within a day
+          ├► expired ──┘   an approval that is decided late, within a day
           └► aborted       its turn was stopped, or its worker was lost
 
     Moved only by conditional UPDATE. What was granted is good for one use of exactly this call (`digest`),
@@ -67,7 +67,7 @@ class ToolRequest(models.Model):
     subject = models.TextField(blank=True)  # what parallel requests have in common
     agent_name = models.CharField(max_length=100)
     digest = models.CharField(max_length=64)  # of exactly this call
-    on_host = models.BooleanField(default=False)  # no wall stands around it: only an operator may allow it
+    on_host = models.BooleanField(default=False)  # no wall stands around it: only an operator decides it
     answers = models.JSONField(default=dict)
     status = models.CharField(max_length=10, choices=RequestStatus, default=RequestStatus.PENDING)
     decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")

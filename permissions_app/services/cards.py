@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from permissions_app.models import ToolRequest
-from permissions_app.services.deciding import already_decided, found
+from permissions_app.services.deciding import already_decided, check_may_decide, found
 from sessions_app.access.caller import Caller
 from sessions_app.services import check_writable
 
@@ -36,6 +36,7 @@ def close_card(caller: Caller, request_id: UUID) -> ToolRequest:
 def _pending(caller: Caller, request_id: UUID) -> ToolRequest:
     request = found(caller, request_id)
     check_writable(caller, request.session_id)
+    check_may_decide(caller, request)
     pending = ToolRequest.objects.pending().select_for_update().filter(pk=request_id)
     locked: ToolRequest | None = pending.first()
     if locked is None:

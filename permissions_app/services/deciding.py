@@ -40,10 +40,10 @@ def grant(
     alone. One that comes late is kept for the next time that exactly this call is made."""
     request, session, turn = _locked(caller, request_id, session_id)
     _check_kind(request, RequestKind.APPROVAL)
-    _check_may_allow(caller, request)
+    check_may_decide(caller, request)
     chosen, wanted = _chosen(request, pattern, scope)
     by = {**_by(caller), "pattern": wanted, "scope": chosen}
-    is_late = _granted(request, by)
+    is_late = _decided(request, RequestStatus.GRANTED, by)
     patterns = _widened(session, request, wanted) if wanted else None
     _tell(request, turn)
     if patterns is not None and turn is not None:
@@ -57,9 +57,11 @@ def grant(
 def deny(
     caller: Caller, request_id: UUID, *, reason: str = "", session_id: UUID | None = None
 ) -> ToolRequest:
+    """One that comes late turns its ticket down: the agent was told "not now", and is told no more."""
     request, _, turn = _locked(caller, request_id, session_id)
     _check_kind(request, RequestKind.APPROVAL)
-    _move(request, RequestStatus.PENDING, RequestStatus.DENIED, {**_by(caller), "reason": reason})
+    check_may_decide(caller, request)
+    _decided(request, RequestStatus.DENIED, {**_by(caller), "reason": reason})
     _tell(request, turn)
     return request
 
@@ -89,6 +91,12 @@ def found(caller: Caller, request_id: UUID, session_id: UUID | None = None) -> T
     return request
 
 
+def check_may_decide(caller: Caller, request: ToolRequest) -> None:
+    is_operators = request.on_host and not request.is_question
+    if is_operators and not caller.is_operator:
+        raise Forbidden("No wall stands around this session, so only an operator decides what it does.")
+
+
 def already_decided(request: ToolRequest) -> AlreadyDecided:
     return AlreadyDecided(f"This is decided already: {request.get_status_display()}.", status=request.status)
 
@@ -106,11 +114,6 @@ def _check_kind(request: ToolRequest, kind: RequestKind) -> None:
     if request.kind != kind:
         verb = "answered" if request.is_question else "allowed or denied"
         raise Invalid.field("requestId", f"This request is {verb}.")
-
-
-def _check_may_allow(caller: Caller, request: ToolRequest) -> None:
-    if request.on_host and not caller.is_operator:
-        raise Forbidden("No wall stands around this session, so only an operator may allow what it does.")
 
 
 def _chosen(request: ToolRequest, pattern: str | None, scope: Scope | None) -> tuple[Scope, str]:
@@ -136,11 +139,11 @@ def _scope_of(request: ToolRequest, pattern: str) -> Scope:
     return Scope.FOLDER if "*" in pattern else Scope.FILE
 
 
-def _granted(request: ToolRequest, by: dict[str, Any]) -> bool:
+def _decided(request: ToolRequest, status: RequestStatus, by: dict[str, Any]) -> bool:
     """Whether it is late: then the agent has been told "not now"."""
     is_late = request.status == RequestStatus.EXPIRED and _is_fresh(request)
     before = RequestStatus.EXPIRED if is_late else RequestStatus.PENDING
-    _move(request, before, RequestStatus.GRANTED, by)
+    _move(request, before, status, by)
     return is_late
 
 

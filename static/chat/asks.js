@@ -3,11 +3,15 @@
 import { call } from "./api.js";
 
 const BEAT = 20_000; // ms: while somebody looks at a card, its clock stands
+const STILL = 1000; // ms: that long a card stands in its place before it can be answered
+const LOOKS = 100; // ms
 
 export class Asks {
   constructor(place, { complain }) {
     this.place = place;
     this.complain = complain;
+    this.stood = new WeakMap(); // of each card: where, and since when
+    this.decided = -STILL;
     place.addEventListener("click", ({ target }) => this.clicked(target.closest("button[data-answer]")));
     place.addEventListener("change", ({ target }) => target.matches("select[data-answer]") && this.more(target));
     place.addEventListener("input", ({ target }) => this.chose(target.closest("[data-questions]")));
@@ -16,6 +20,7 @@ export class Asks {
     new MutationObserver(() => this.look()).observe(place, { childList: true, subtree: true });
     setInterval(() => this.tick(), 1000);
     setInterval(() => this.beat(), BEAT);
+    setInterval(() => this.settle(), LOOKS);
     this.look();
   }
 
@@ -24,11 +29,34 @@ export class Asks {
   }
 
   look() {
+    this.cards = [...this.place.querySelectorAll(".ask:has(button)")];
+    this.settle();
     const count = this.waiting.length;
     if (count === this.count) return;
     if (count > (this.count ?? 0)) this.beat();
     this.count = count;
     this.tick();
+  }
+
+  // Nobody has read what came under their hand a moment ago: where a card comes, moves or is answered, what
+  // stands there now takes no answer until it stood still in sight for a while.
+  settle() {
+    const now = performance.now();
+    for (const card of this.cards) {
+      const { left, top } = card.getBoundingClientRect();
+      const place = `${Math.round(left)} ${Math.round(top)}`;
+      const button = card.querySelector("button");
+      if (this.stood.get(card)?.place !== place || document.hidden || !inSight(button, button)) {
+        this.stood.set(card, { place, since: now });
+      }
+      const waits = String(now - Math.max(this.stood.get(card).since, this.decided) < STILL);
+      card.querySelectorAll("button, select").forEach((each) => each.setAttribute("aria-disabled", waits));
+    }
+  }
+
+  isSettled(card) {
+    this.settle();
+    return card.querySelector("button")?.getAttribute("aria-disabled") === "false";
   }
 
   tick() {
@@ -59,20 +87,23 @@ export class Asks {
   }
 
   clicked(button) {
-    if (button) this.decide(button.closest(".ask"), button.dataset.answer, {});
+    if (button && this.isSettled(button.closest(".ask"))) this.decide(button.closest(".ask"), button.dataset.answer, {});
   }
 
   more(select) {
     const [option] = select.selectedOptions;
-    if (option?.value) this.decide(select.closest(".ask"), "grant", { scope: option.dataset.scope, pattern: option.value });
+    if (!this.isSettled(select.closest(".ask"))) select.value = "";
+    else if (option?.value) this.decide(select.closest(".ask"), "grant", { scope: option.dataset.scope, pattern: option.value });
   }
 
-  // Y and N for the first that waits, as long as nobody is writing.
+  // Y and N for the card that has the focus, or else the first that is seen whole, as long as nobody is writing.
   pressed(event) {
     const answer = { y: "grant", n: "deny" }[event.key.toLowerCase()];
-    if (!answer || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
-    const card = event.target.closest('.ask[data-status="pending"]') ?? this.waiting.find((each) => !each.querySelector("form"));
-    if (card) this.decide(card, answer, {});
+    if (!answer || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest("input, textarea, select")) return;
+    const approvals = this.waiting.filter((each) => !each.querySelector("form"));
+    const card = approvals.find((each) => each.contains(event.target)) ?? approvals.find(isWhole);
+    if (card && this.isSettled(card)) this.decide(card, answer, {});
   }
 
   // To say nothing is no answer.
@@ -86,7 +117,7 @@ export class Asks {
     event.preventDefault();
     const answers = Object.fromEntries([...form.querySelectorAll("fieldset")].map((set) => [set.dataset.question, chosen(set)]));
     const card = form.closest(".ask");
-    this.send(card, `/api/chat/${card.dataset.session}/answer`, { requestId: card.dataset.request, answers });
+    if (this.isSettled(card)) this.send(card, `/api/chat/${card.dataset.session}/answer`, { requestId: card.dataset.request, answers });
   }
 
   decide(card, answer, how) {
@@ -94,6 +125,8 @@ export class Asks {
   }
 
   async send(card, path, body) {
+    this.decided = performance.now();
+    this.settle();
     const controls = card.querySelectorAll("button, select, input");
     controls.forEach((each) => (each.disabled = true));
     try {
@@ -104,6 +137,17 @@ export class Asks {
       this.complain(error);
     }
   }
+}
+
+// Nothing lies over that point of it, and it is not scrolled away.
+function inSight(card, part, at = 0.5) {
+  const { left, top, width, height } = part.getBoundingClientRect();
+  const seen = document.elementFromPoint(left + width * at, top + height * at);
+  return Boolean(seen) && card.contains(seen);
+}
+
+function isWhole(card) {
+  return inSight(card, card, 0.02) && inSight(card, card, 0.98);
 }
 
 function chosen(set) {

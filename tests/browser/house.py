@@ -153,6 +153,18 @@ class Tab:
         expect(self.page.locator(".turn[data-over]")).to_have_count(before + 1, timeout=PATIENCE)
 
 
+def settled(card: Locator) -> Locator:
+    """It stood still in sight for long enough that it can be answered."""
+    card.scroll_into_view_if_needed()
+    for each in card.get_by_role("button").all():
+        expect(each).to_have_attribute("aria-disabled", "false")
+    return card
+
+
+def answer(card: Locator, button: str) -> None:
+    settled(card).get_by_role("button", name=button).click()
+
+
 def painted(tab: Tab, path: str) -> float:
     """Milliseconds until the page shows something."""
     ready(tab.open(path).page)

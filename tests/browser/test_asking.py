@@ -1,10 +1,12 @@
 """A person is asked: in the chat, in the inbox, and at the top of every page."""
 
+from collections.abc import Iterator
+
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from agents_app.demo_model.wire import say
-from tests.browser.house import House, Tab
+from tests.browser.house import House, Tab, answer, settled
 from tests.browser.test_every_page import assert_is_for_everybody
 from tests.scripted_model import calls
 
@@ -27,6 +29,71 @@ def wants_to_steer(house: House, word: str) -> None:
     house.model.script(word, [calls("Write", file_path=note, content=f"{word}\n"), say("So be it.")])
 
 
+# A second hit on the same spot, in the moment in which another card has moved there.
+DOUBLE_CLICK = """() => new Promise((told) => {
+  const place = document.querySelector("#asked"), before = place.children.length;
+  const { left, top } = place.querySelector("button").getBoundingClientRect();
+  const hit = () => document.elementFromPoint(left + 5, top + 5).closest("button").click();
+  new MutationObserver((_, watch) => {
+    if (place.children.length === before) return;
+    watch.disconnect();
+    told(hit());
+  }).observe(place, { childList: true });
+  hit();
+})"""
+
+
+@pytest.fixture
+def three(house: House, tab: Tab) -> Iterator[Locator]:
+    """Cards in the inbox, of three chats."""
+    for word in ("the first", "the second", "the third"):
+        wants_to_steer(house, word)
+        tab.open().say(word)
+        expect(tab.log.locator(".ask")).to_contain_text("May it write")
+    cards = tab.open("/inbox").page.locator(".asked .ask")
+    expect(cards).to_have_count(3)
+    settled(cards.first)
+    yield cards
+    for left in range(cards.count(), 0, -1):
+        answer(cards.first, "Deny")
+        expect(cards).to_have_count(left - 1)
+
+
+def assert_one_was_decided(cards: Locator) -> None:
+    expect(cards).to_have_count(2)
+    settled(cards.first)
+    expect(cards).to_have_count(2)
+
+
+def test_a_double_click_decides_one(tab: Tab, three: Locator) -> None:
+    tab.page.evaluate(DOUBLE_CLICK)
+    assert_one_was_decided(three)
+
+
+def test_a_key_that_is_held_decides_one(tab: Tab, three: Locator) -> None:
+    for _ in range(5):
+        tab.page.keyboard.down("y")
+    assert_one_was_decided(three)
+    for _ in range(3):
+        tab.page.keyboard.down("y")
+    expect(three).to_have_count(2)
+    tab.page.keyboard.up("y")
+
+
+def test_a_key_that_is_hit_fast_decides_one(tab: Tab, three: Locator) -> None:
+    for _ in range(3):
+        tab.page.keyboard.press("y")
+    assert_one_was_decided(three)
+
+
+def test_a_key_decides_nothing_that_is_out_of_sight(tab: Tab, three: Locator) -> None:
+    tab.page.set_viewport_size({"width": 1280, "height": 120})
+    tab.page.keyboard.press("y")
+    tab.page.set_viewport_size({"width": 1280, "height": 800})
+    settled(three.first)
+    expect(three).to_have_count(3)
+
+
 def test_it_is_asked_here_and_there_and_answered_once(house: House, tab: Tab, other_tab: Tab) -> None:
     wants_to_steer(house, "steer please")
     other_tab.open("/inbox")
@@ -42,7 +109,7 @@ def test_it_is_asked_here_and_there_and_answered_once(house: House, tab: Tab, ot
     expect(there).to_contain_text("steer please")
     expect(other_tab.page).to_have_title("(1) Inbox · Parachute")
     assert_is_for_everybody(other_tab.page)
-    there.get_by_role("button", name="Deny").click()
+    answer(there, "Deny")
     expect(there).to_have_count(0)
     expect(card).to_contain_text("Denied by admin.")
     expect(tab.log).to_contain_text("So be it.")
@@ -65,7 +132,7 @@ def test_what_a_child_asks_is_answered_in_the_chat_that_started_it(
     expect(other_tab.state).to_have_text("needs you")
     assert_is_for_everybody(other_tab.page)
     other_tab.page.reload()
-    card.get_by_role("button", name="Deny").click()
+    answer(card, "Deny")
     expect(card).to_have_count(0)
     expect(tab.log).to_contain_text("So be it.")
     expect(other_tab.state).to_have_text("idle")
@@ -74,7 +141,7 @@ def test_what_a_child_asks_is_answered_in_the_chat_that_started_it(
 def test_what_is_allowed_is_done_once(house: House, tab: Tab) -> None:
     wants_to_steer(house, "allow this")
     tab.open().say("allow this")
-    tab.log.locator(".ask").get_by_role("button", name="Allow once").click()
+    answer(tab.log.locator(".ask"), "Allow once")
     expect(tab.log).to_contain_text("So be it.")
     assert (house.up.vault / "CLAUDE.md").read_text() == "allow this\n"
     tab.rests()
@@ -90,7 +157,7 @@ def test_a_key_answers_and_nobody_who_writes_answers_by_it(house: House, tab: Ta
     card = tab.log.locator(".ask")
     expect(card).to_contain_text("May it write")
     tab.message.press_sequentially("no, yes")
-    expect(card.get_by_role("button", name="Deny")).to_be_enabled()
+    settled(card)
     tab.page.locator("#talk").focus()
     tab.page.keyboard.press("n")
     expect(card).to_contain_text("Denied by")
@@ -104,7 +171,7 @@ def test_a_card_is_for_everybody(house: House, browser: object, width: int, sche
     tab.open().say(f"card {width}")
     expect(tab.log.locator(".ask")).to_contain_text("May it write")
     assert_is_for_everybody(tab.page)
-    tab.log.get_by_role("button", name="Deny").click()
+    answer(tab.log.locator(".ask"), "Deny")
     tab.rests()
     tab.close()
 
@@ -117,7 +184,7 @@ def test_a_question_is_answered_and_the_agent_hears_it(house: House, tab: Tab) -
     expect(card.get_by_role("button", name="Answer")).to_be_disabled()
     card.get_by_label("Conference").check()
     assert_is_for_everybody(tab.page)
-    card.get_by_role("button", name="Answer").click()
+    answer(card, "Answer")
     expect(tab.log).to_contain_text("Conference it is.")
     expect(card).to_contain_text("Answered")
     expect(card).to_contain_text("Conference")

@@ -14,7 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.core.management import CommandError, call_command
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from django.test import override_settings
 
 from permissions_app import audit
@@ -45,6 +45,15 @@ def write(number: int = 3, session_id: UUID = ONE) -> None:
 
 def rows(session_id: UUID = ONE) -> Any:
     return AuditRow.objects.filter(session_id=session_id).order_by("number")
+
+
+def spoil(model: Any, column: str, value: str, key: int) -> None:
+    """As somebody does who has the file of the database."""
+    if connection.vendor != "sqlite":
+        pytest.skip("This database takes only what a column is for.")
+    table, name = model._meta.db_table, model._meta.pk.column
+    with connection.cursor() as cursor:
+        cursor.execute(f"UPDATE {table} SET {column} = %s WHERE {name} = %s", [value, key])
 
 
 @pytest.fixture
@@ -168,6 +177,28 @@ class TestVerifying:
         given = {"number": 9} if column == "session_id" else {}
         rows().filter(number=3).update(**{column: value}, **given)
         assert any("row 9 was changed" in each or "row 3 was changed" in each for each in self.found())
+
+    @pytest.mark.parametrize(
+        ("column", "value"),
+        [("at", "aaaa"), ("at", "5"), ("turn_id", "x"), ("entry", "x"), ("latency_ms", "x"), ("mac", "ä")],
+    )
+    def test_a_row_that_cannot_be_read_any_more_and_the_rest_is_looked_at(
+        self, column: str, value: str
+    ) -> None:
+        third = rows().get(number=3)
+        rows(TWO).filter(number=2).delete()
+        spoil(AuditRow, column, value, third.pk)
+        found = self.found()
+        assert f"session {ONE}: row 3 was changed or moved" in found
+        assert f"session {TWO}: row 2 is missing" in found
+
+    def test_a_row_whose_session_is_none(self) -> None:
+        spoil(AuditRow, "session_id", "x", rows().get(number=4).pk)
+        assert self.found()[0] == "a row was changed: it names no session but 'x'"
+
+    def test_a_seal_that_cannot_be_read_any_more(self) -> None:
+        spoil(AuditSeal, "at", "aaaa", 1)
+        assert self.found() == ["seal 1 was changed"]
 
     def test_a_removed_row(self) -> None:
         rows().filter(number=2).delete()

@@ -94,6 +94,26 @@ class TestOneWinner:
         assert sorted(at_once(grant)) == ["granted", "late", "late", "late"]
         assert Turn.objects.filter(status=TurnStatus.QUEUED).count() == 1
 
+    def test_of_one_who_allows_and_others_who_deny_it_late_at_once(
+        self, session: Session, as_ada: Caller
+    ) -> None:
+        request = asks(session.pk)
+        ToolRequest.objects.update(status=RequestStatus.EXPIRED, decided_at=timezone.now())
+
+        def decide(number: int) -> str:
+            act = services.deny if number else services.grant
+            try:
+                return str(act(as_ada, request.pk).status)
+            except AlreadyDecided:
+                return "late"
+
+        outcomes = at_once(decide)
+        request.refresh_from_db()
+        assert sorted(outcomes) == sorted(["late", "late", "late", request.status])
+        assert [each["decision"] for each in told("permission_resolved")] == [request.status]
+        queued = Turn.objects.filter(status=TurnStatus.QUEUED).count()
+        assert queued == (1 if request.status == RequestStatus.GRANTED else 0)
+
     def test_a_person_and_the_clock(self, session: Session, as_ada: Caller) -> None:
         request = asks(session.pk)
         run_out(request)
@@ -143,6 +163,30 @@ class TestOneWinner:
         assert not ToolRequest.objects.exists()
 
 
+class TestALateDenial:
+    @pytest.fixture
+    def late(self, session: Session) -> ToolRequest:
+        request = asks(session.pk)
+        run_out(request)
+        assert services.expire(Hold(request.turn_id, request.attempt), request.pk)
+        return request
+
+    def test_it_turns_the_ticket_down_and_the_agent_is_told_nothing(
+        self, late: ToolRequest, as_ada: Caller
+    ) -> None:
+        denied = services.deny(as_ada, late.pk, reason="No more.")
+        assert (denied.status, denied.decided_by_id) == (RequestStatus.DENIED, as_ada.user_id)
+        assert [each["decision"] for each in told("permission_resolved")] == ["expired", "denied"]
+        assert Turn.objects.count() == 1
+        with pytest.raises(AlreadyDecided, match="Not allowed"):
+            services.grant(as_ada, late.pk)
+
+    def test_after_a_day_it_stays_as_it_is(self, late: ToolRequest, as_ada: Caller) -> None:
+        ToolRequest.objects.update(decided_at=timezone.now() - timedelta(hours=25))
+        with pytest.raises(AlreadyDecided):
+            services.deny(as_ada, late.pk)
+
+
 class TestWhoMay:
     def test_a_member_may(self, session: Session, as_ben: Caller) -> None:
         assert services.grant(as_ben, asks(session.pk).pk).decided_as == as_ben.name
@@ -159,13 +203,23 @@ class TestWhoMay:
             with pytest.raises(NotFound):
                 act(as_cy, request.pk)
 
-    def test_what_no_wall_holds_is_an_operators_to_allow(
+    def test_what_no_wall_holds_is_an_operators_to_decide(
         self, session: Session, as_ada: Caller, as_ben: Caller
     ) -> None:
         request = asks(session.pk, on_host=True)
-        with pytest.raises(Forbidden):
-            services.grant(as_ben, request.pk)
+        for act in (services.grant, services.deny, services.open_card, services.close_card):
+            with pytest.raises(Forbidden):
+                act(as_ben, request.pk)
+        request.refresh_from_db()
+        assert (request.status, request.opened_until) == (RequestStatus.PENDING, None)
         assert services.grant(as_ada, request.pk).status == RequestStatus.GRANTED
+
+    def test_a_question_that_no_wall_holds_is_a_members_to_answer(
+        self, session: Session, as_ben: Caller
+    ) -> None:
+        question = asks(session.pk, is_question=True, on_host=True)
+        services.open_card(as_ben, question.pk)
+        assert services.answer(as_ben, question.pk, {"Which?": "That."}).status == RequestStatus.ANSWERED
 
     def test_a_question_is_answered_and_nothing_else(self, session: Session, as_ada: Caller) -> None:
         question, approval = asks(session.pk, is_question=True), asks(session.pk)
@@ -254,6 +308,37 @@ def test_the_console_decides_many_at_once(session: Session, ada: User, client: C
     client.post(url, {"action": "do_not_allow", "_selected_action": chosen})
     states = [ToolRequest.objects.get(pk=pk).status for pk in chosen]
     assert states == ["denied", "denied", "pending"]
+
+
+def test_the_console_says_what_is_asked_without_its_secrets_and_what_waits_comes_first(
+    session: Session, writes: Ask, as_ada: Caller, ada: User, client: Client
+) -> None:
+    older = asks(session.pk, tool_name="Bash", input={"command": "curl -H 'Authorization: Bearer abcdefgh'"})
+    newer, over = writes("Plans/May.md"), asks(session.pk, input={"password": "hunter2", "place": "Graz"})
+    services.deny(as_ada, over.pk)
+    client.force_login(ada)
+    page = client.get("/admin/permissions_app/toolrequest/")
+    assert [each.pk for each in page.context["cl"].result_list] == [newer.pk, older.pk, over.pk]
+    shown = page.content.decode()
+    assert "curl -H" in shown
+    assert "Plans/May.md" in shown
+    assert "place: Graz" in shown
+    assert "abcdefgh" not in shown
+    assert "hunter2" not in shown
+
+
+def test_the_console_allows_only_what_is_pending(session: Session, ada: User, client: Client) -> None:
+    expired, pending = [asks(session.pk), asks(session.pk)], asks(session.pk)
+    old = ToolRequest.objects.filter(pk__in=[each.pk for each in expired])
+    old.update(status=RequestStatus.EXPIRED, decided_at=timezone.now())
+    client.force_login(ada)
+    chosen = [str(each.pk) for each in (*expired, pending)]
+    given = {"action": "allow_once", "_selected_action": chosen}
+    page = client.post("/admin/permissions_app/toolrequest/", given, follow=True).content.decode()
+    assert "2 requests were left out" in page
+    assert "1 request was decided." in page
+    assert [ToolRequest.objects.get(pk=pk).status for pk in chosen] == ["expired", "expired", "granted"]
+    assert Turn.objects.count() == 1
 
 
 @pytest.mark.parametrize(
