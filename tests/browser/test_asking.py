@@ -46,7 +46,7 @@ DOUBLE_CLICK = """() => new Promise((told) => {
 @pytest.fixture
 def three(house: House, tab: Tab) -> Iterator[Locator]:
     """Cards in the inbox, of three chats."""
-    for word in ("the first", "the second", "the third"):
+    for word in ("one of three cards", "two of three cards", "three of three cards"):
         wants_to_steer(house, word)
         tab.open().say(word)
         expect(tab.log.locator(".ask")).to_contain_text("May it write")
