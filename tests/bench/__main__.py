@@ -89,7 +89,7 @@ def gate_of_calls(folder: Path) -> list[Row]:
     with ScriptedModel() as model, running(folder, model.url) as (up, _):
         gate.script(model, folder / "vault")
         ours = Ours(up.address, Program(up, environment(folder, model.url)).key)
-        return [gate.by_itself(), *asyncio.run(gate.in_turns(ours, folder / "home"))]
+        return [*gate.by_itself(), *asyncio.run(gate.in_turns(ours, folder / "home"))]
 
 
 def behind_walls(folder: Path) -> list[Row]:

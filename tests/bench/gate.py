@@ -1,6 +1,7 @@
 """What the gate costs a call: the rules by themselves, and all of it in a turn, as its audit rows say."""
 
 import asyncio
+import os
 import sqlite3
 import tempfile
 import threading
@@ -9,6 +10,8 @@ from pathlib import Path
 from statistics import median
 from time import monotonic, perf_counter
 from typing import Any
+
+import django
 
 from agents_app.demo_model.wire import Reply, ToolUse, say
 from permissions_app.gate import Gate
@@ -57,16 +60,25 @@ def ten_calls(vault: Path) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def by_itself() -> Row:
-    """In this process, beside what it costs to answer from a thread at all."""
+def by_itself() -> list[Row]:
+    """In this process: the rules beside what it costs to answer from a thread at all, and with the row that
+    says whose turn it is. Django is set up only here: nothing else of the bench needs it."""
+    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
+    django.setup()
+    from tests.bench.gate_and_row import latencies, running_turn
+
     with tempfile.TemporaryDirectory(prefix="gate-") as folder:
         (vault := Path(folder) / "vault").mkdir()
         (vault / "Note.md").write_text("A note.\n")
-        return asyncio.run(_rules(vault))
+        turn = running_turn(Path(folder))
+        calls = [ToolCall(f"toolu_{number}", *call) for number, call in enumerate(ten_calls(vault))]
+        rules = asyncio.run(_rules(vault))
+        took = asyncio.run(latencies(turn, _setting(vault), calls, ROUNDS))
+        return [rules, Row("gate, the rules and the turn's row", median(took) * 1e3, rules.alone, AIM)]
 
 
 async def _rules(vault: Path) -> Row:
-    gate = Gate(_setting(vault), standing=lambda setting: setting, on_denied=_unheard)
+    gate = Gate(_setting(vault), standing=lambda setting: setting, on_denied=unheard)
     calls = [ToolCall(f"toolu_{number}", *call) for number, call in enumerate(ten_calls(vault))]
     took, alone = list[float](), list[float]()
     for _ in range(ROUNDS):
@@ -95,7 +107,7 @@ def _setting(vault: Path) -> Setting:
     )
 
 
-async def _unheard(call: ToolCall, decision: Decision) -> None: ...
+async def unheard(call: ToolCall, decision: Decision) -> None: ...
 
 
 def script(model: ScriptedModel, vault: Path) -> None:
