@@ -7,12 +7,10 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F
 
-from sessions_app import bus
-from sessions_app.models import EventType, Session, SessionEvent, Turn
+from sessions_app import bus, statements
+from sessions_app.models import EventType, SessionEvent
 from sessions_app.models.event import ASKING, TERMINAL
-from sessions_app.models.turn import ACTIVE
 from sessions_app.storable import storable
 
 ON_THE_WIRE = ("type", "turn_id", "seq", "created_at", "payload")
@@ -36,10 +34,7 @@ class Hold:
 
     def check(self) -> None:
         """Locks the turn's row for the rest of the transaction, so that nobody takes it back in between."""
-        held = Turn.objects.select_for_update().filter(
-            pk=self.turn_id, attempt=self.attempt, status__in=ACTIVE
-        )
-        if held.values_list("pk").first() is None:
+        if not statements.lock_held(self.turn_id, self.attempt):
             raise HoldLost(f"turn {self.turn_id}, attempt {self.attempt}")
 
 
@@ -67,12 +62,12 @@ def record_all(
     if hold is not None:
         hold.check()
         turn_id = hold.turn_id
-    Session.objects.filter(pk=session_id).update(last_seq=F("last_seq") + len(events))
-    last, workspace_id = Session.objects.values_list("last_seq", "workspace_id").get(pk=session_id)
-    written: list[SessionEvent] = SessionEvent.objects.bulk_create(
+    last, workspace_id = statements.count(session_id, len(events))
+    written = [
         SessionEvent(session_id=session_id, seq=seq, turn_id=turn_id, type=kind, payload=storable(payload))
         for seq, (kind, payload) in enumerate(events, last - len(events) + 1)
-    )
+    ]
+    statements.insert(written)
     # The rows are there, whatever a ring does. (No partial: `robust` asks what it calls for its name.)
     for event in written:
         transaction.on_commit(lambda event=event: _ring(event), robust=True)  # type: ignore[misc]
