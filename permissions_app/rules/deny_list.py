@@ -7,6 +7,7 @@ and Glob come across and that the gate never hears of.
 import re
 import string
 from collections.abc import Iterator
+from functools import lru_cache
 from fnmatch import translate
 from pathlib import Path
 
@@ -39,6 +40,7 @@ def is_secret_name(folded: str) -> bool:
     return folded != EXAMPLE and _SECRET.match(folded) is not None
 
 
+@lru_cache(maxsize=512)
 def has_secret_name(text: str) -> bool:
     """Does any name in this path, or in the literal parts of this glob, stand on the list?"""
     return any(is_secret_name(part) for part in folded_parts(text))

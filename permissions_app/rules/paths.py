@@ -9,6 +9,8 @@ import os
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
 
 MAX_BYTES = 4096  # the kernel takes no longer path
 MAX_LINKS = 40  # nor more links than this: it is a loop
@@ -38,18 +40,32 @@ def find(text: str, start: str, links: Links) -> Place:
     What `links` hold is not looked at again: a decision looks once at each, so it sees one state of them, and
     does not let go of the interpreter at every name of every path.
     """
-    refuse_unclear(text)
-    written = os.path.join(start, text)  # noqa: PTH118  (a Path costs ten times as much)
-    stops = [_normal(written)]
+    spellings, steps, unlinked = _written(text, start)
+    if len(spellings) == 1:
+        for step in steps:
+            if _leads(step, links) is not None:
+                break
+        else:
+            return unlinked
+    stops = [spellings[0]]
     ends: list[str] = []
     crossed: list[str] = []
-    spellings = [stops[0]]
-    if ".." in written.split("/"):
-        # `link/..` is the folder above the link's target to the kernel, and the link's own to the CLI.
-        spellings.append(written)
     for spelling in spellings:
         ends.append(_follow(spelling, stops, crossed, links))
     return Place(tuple(dict.fromkeys(stops + ends)), tuple(ends), tuple(crossed))
+
+
+@lru_cache(maxsize=1024)
+def _written(text: str, start: str) -> tuple[tuple[str, ...], tuple[str, ...], Place]:
+    """How a path can be read, each step of the plain way, and where that leads if no link stands on it: all
+    that can be said without a look at the files. Most paths of a session come again and again."""
+    refuse_unclear(text)
+    written = os.path.join(start, text)  # noqa: PTH118  (a Path costs ten times as much)
+    plain = _normal(written)
+    # `link/..` is the folder above the link's target to the kernel, and the link's own to the CLI.
+    spellings = (plain, written) if ".." in written.split("/") else (plain,)
+    steps = tuple(accumulate([name for name in plain.split("/") if name], "{}/{}".format, initial=""))[1:]
+    return spellings, steps, Place((plain,), (plain,), ())
 
 
 def is_below(path: str, folder: str) -> bool:
@@ -105,9 +121,7 @@ def _follow(path: str, stops: list[str], crossed: list[str], links: Links) -> st
             here = os.path.dirname(here)  # noqa: PTH120
             continue
         step = f"{here.rstrip('/')}/{name}"
-        if step not in links:
-            links[step] = _link_at(step)
-        target = links[step]
+        target = _leads(step, links)
         if target is None:
             here = step
             continue
@@ -119,6 +133,12 @@ def _follow(path: str, stops: list[str], crossed: list[str], links: Links) -> st
         waiting.extend(_backwards(target))
         stops.append(_normal("/".join([here, *reversed(waiting)])))
     return here
+
+
+def _leads(step: str, links: Links) -> str | None:
+    if step not in links:
+        links[step] = _link_at(step)
+    return links[step]
 
 
 def _backwards(path: str) -> Iterator[str]:
