@@ -1,19 +1,16 @@
 """The end of a turn: its status and its terminal event, in one transaction, once."""
 
-import json
 from collections.abc import Mapping
 from decimal import Decimal
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
 from permissions_app.services import close_all
 from sessions_app.log import Hold, HoldLost, record
-from sessions_app.metadata import Metadata
 from sessions_app.models import (
     EventType,
     Kind,
@@ -113,34 +110,6 @@ def held(hold: Hold) -> TurnQuerySet:
 
 def is_held(hold: Hold) -> bool:
     return held(hold).exists()
-
-
-class Standing(NamedTuple):
-    """Of a session: what people have allowed it by now, and whether it has read what strangers wrote."""
-
-    metadata: Metadata
-    has_read_strangers: bool
-
-
-class StandingIfHeld:
-    """How the session of a turn stands; None where the turn is another's.
-
-    Every tool call waits for it, so its SQL is made once a turn: making it takes twenty times what it takes.
-    """
-
-    def __init__(self, hold: Hold) -> None:
-        self._hold = hold
-
-    def __call__(self) -> Standing | None:
-        with connection.cursor() as cursor:
-            cursor.execute(*self._sql)
-            row = cursor.fetchone()
-        return None if row is None else Standing(json.loads(row[0]), bool(row[1]))
-
-    @cached_property
-    def _sql(self) -> tuple[str, tuple[Any, ...]]:
-        found = held(self._hold).order_by()
-        return found.values_list("session__metadata", "session__has_read_strangers").query.sql_with_params()
 
 
 def _end(hold: Hold, status: TurnStatus, **more: Any) -> None:

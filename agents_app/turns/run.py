@@ -40,7 +40,7 @@ from permissions_app import strangers
 from permissions_app.asking import Asking
 from permissions_app.gate import Gate
 from permissions_app.rules.setting import Setting
-from sessions_app import bus, transcripts
+from sessions_app import bus, statements, transcripts
 from sessions_app.log import Hold, HoldLost
 from sessions_app.models import EventType, Kind, Message, Session, SessionEvent, Turn
 from sessions_app.threads import connected, in_thread
@@ -206,17 +206,17 @@ class TurnRun:
 
     def _gate_for(self, prepared: Prepared, recorder: Recorder) -> Gate:
         session = self._turn.session
-        standing_if_held = connected(finish.StandingIfHeld(self._hold))
+        hold = self._hold
 
         def standing(setting: Setting) -> Setting | None:
             """What people allowed, or took away, since the last call counts from this one on."""
-            now = standing_if_held()
+            now = connected(statements.standing_if_held)(hold.turn_id, hold.attempt)
             if now is None:
                 return None
             setting = as_permitted(setting, session, now.metadata)
             return self._with_hosts(setting, now.has_read_strangers)
 
-        asks = Asking(session.pk, self._hold, agent=session.agent_slug, settled=recorder.settled)
+        asks = Asking(session.pk, hold, agent=session.agent_slug, settled=recorder.settled)
         return Gate(
             prepared.setting,
             standing=standing,

@@ -7,8 +7,8 @@ and Glob come across and that the gate never hears of.
 import re
 import string
 from collections.abc import Iterator
-from functools import lru_cache
 from fnmatch import translate
+from functools import lru_cache
 from pathlib import Path
 
 from permissions_app.rules.ground import Ground, ground_of

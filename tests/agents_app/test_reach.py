@@ -11,7 +11,6 @@ from django.db import DatabaseError
 from agents_app.reach import MOST_AT_ONCE, Reach
 from agents_app.runtimes.base import RunRequest, Waits
 from agents_app.runtimes.scripted import Hold, Say, ScriptedRun, ScriptedRuntime, Use
-from agents_app.turns import finish
 from agents_app.turns.opening import Opened
 from agents_app.turns.steering import inject
 from permissions_app import asking, services
@@ -20,6 +19,7 @@ from permissions_app.gate import Gate
 from permissions_app.models import RequestStatus, ToolRequest
 from permissions_app.rules.decision import Decision, Verdict
 from permissions_app.rules.tools import ToolCall
+from sessions_app import statements
 from sessions_app.access.caller import Caller
 from sessions_app.models import Message, Session, Turn, TurnStatus
 from sessions_app.threads import in_thread
@@ -315,6 +315,6 @@ async def test_where_the_rows_cannot_be_read_it_is_refused(
 
     async with running(engine, shell):
         with monkeypatch.context() as away:
-            away.setattr(finish.StandingIfHeld, "__call__", is_away)
+            away.setattr(statements, "standing_if_held", is_away)
             refusal: Decision = await runtime.reach("pypi.org")
     assert (refusal.verdict, refusal.rule) == (Verdict.DENY, "gate_failed")

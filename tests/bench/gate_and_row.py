@@ -9,15 +9,14 @@ from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
-from agents_app.turns.finish import StandingIfHeld
 from agents_app.turns.prepare import as_permitted
 from permissions_app.gate import Gate
 from permissions_app.rules.decision import Verdict
 from permissions_app.rules.setting import Setting
 from permissions_app.rules.tools import ToolCall
 from sessions_app.access.models import Workspace
-from sessions_app.log import Hold
 from sessions_app.models import Session, Turn, TurnStatus
+from sessions_app.statements import standing_if_held
 from sessions_app.threads import connected
 from tests.bench.gate import unheard
 
@@ -34,10 +33,10 @@ def running_turn(folder: Path) -> Turn:
 
 
 async def latencies(turn: Turn, setting: Setting, calls: list[ToolCall], rounds: int) -> list[float]:
-    look = connected(StandingIfHeld(Hold(turn.pk, turn.attempt)))
+    look = connected(standing_if_held)
 
     def standing(setting: Setting) -> Setting | None:
-        now = look()
+        now = look(turn.pk, turn.attempt)
         return None if now is None else as_permitted(setting, turn.session, now.metadata)
 
     gate = Gate(setting, standing=standing, on_denied=unheard)
