@@ -28,35 +28,35 @@ TURNS = 10
 PATIENCE = 30.0
 
 ALL = {"replace_all": True}
-SHORT = "ls -la"
+SHORT = "ls -la {old}"
 LONG = """set -e
 cd {vault} && mkdir -p build/a build/b
 for file in *.md; do
   echo "$file: $(wc -l < "$file") lines" >> build/log.txt
 done
-cat > build/pears.py <<'END'
+cat > build/pears{number}.py <<'END'
 def pears() -> list[str]:
     return ["Conference", "Comice"]
 END
 find . -name '*.py' -not -path './.git/*' | xargs -r grep -ln 'def ' | sort -u | head -20
-sed -i -e 's/Comice/Williams/' build/pears.py && python3 -m compileall -q build > /dev/null 2>&1 || true
-rm -rf build New.md"""
+sed -i -e 's/Comice/Williams/' build/pears{number}.py && python3 -m compileall -q build >/dev/null 2>&1 || true
+rm -rf build New{number}.md"""
 
 
-def ten_calls(vault: Path) -> list[tuple[str, dict[str, Any]]]:
-    """A mix as agents make it. It can be made again and again: what it writes it removes."""
-    note = str(vault / "Note.md")
+def ten_calls(vault: Path, number: int) -> list[tuple[str, dict[str, Any]]]:
+    """A mix as agents make it, of another file each time. What it writes it removes."""
+    note, new = str(vault / "Note.md"), str(vault / f"New{number}.md")
     return [
         ("Read", {"file_path": note}),
         ("Glob", {"pattern": "**/*.md"}),
         ("Grep", {"pattern": "note", "output_mode": "content", "glob": "*.md"}),
-        ("Bash", {"command": SHORT}),
-        ("Write", {"file_path": str(vault / "New.md"), "content": "A new note.\n" * 200}),
-        ("Edit", {"file_path": str(vault / "New.md"), "old_string": "A new", "new_string": "Another"} | ALL),
-        ("Read", {"file_path": str(vault / "New.md"), "limit": 20}),
+        ("Bash", {"command": SHORT.format(old=f"Old{number}.md")}),
+        ("Write", {"file_path": new, "content": "A new note.\n" * 200}),
+        ("Edit", {"file_path": new, "old_string": "A new", "new_string": "Another"} | ALL),
+        ("Read", {"file_path": new, "limit": 20}),
         ("Bash", {"command": "git status --short 2>/dev/null | head -20; echo looked"}),
-        ("Bash", {"command": LONG.format(vault=vault)}),
-        ("Bash", {"command": "python3 -c 'print(1 + 1)'"}),
+        ("Bash", {"command": LONG.format(vault=vault, number=number)}),
+        ("Bash", {"command": f"python3 -c 'print(1 + {number})'"}),
     ]
 
 
@@ -71,25 +71,23 @@ def by_itself() -> list[Row]:
         (vault := Path(folder) / "vault").mkdir()
         (vault / "Note.md").write_text("A note.\n")
         turn = running_turn(Path(folder))
-        calls = [ToolCall(f"toolu_{number}", *call) for number, call in enumerate(ten_calls(vault))]
-        rules = asyncio.run(_rules(vault))
-        took = asyncio.run(latencies(turn, _setting(vault), calls, ROUNDS))
+        calls = [ToolCall(f"toolu_{n}", *call) for n in range(ROUNDS) for call in ten_calls(vault, n)]
+        rules = asyncio.run(_rules(vault, calls))
+        took = asyncio.run(latencies(turn, _setting(vault), calls))
         return [rules, Row("gate, the rules and the turn's row", median(took) * 1e3, rules.alone, AIM)]
 
 
-async def _rules(vault: Path) -> Row:
+async def _rules(vault: Path, calls: list[ToolCall]) -> Row:
     gate = Gate(_setting(vault), standing=lambda setting: setting, on_denied=unheard)
-    calls = [ToolCall(f"toolu_{number}", *call) for number, call in enumerate(ten_calls(vault))]
     took, alone = list[float](), list[float]()
-    for _ in range(ROUNDS):
-        for call in calls:
-            began = perf_counter()
-            decision = await gate(call, vault)
-            took.append(perf_counter() - began)
-            assert decision.verdict is Verdict.ALLOW, decision
-            began = perf_counter()
-            await asyncio.to_thread(lambda: None)
-            alone.append(perf_counter() - began)
+    for call in calls:
+        began = perf_counter()
+        decision = await gate(call, vault)
+        took.append(perf_counter() - began)
+        assert decision.verdict is Verdict.ALLOW, decision
+        began = perf_counter()
+        await asyncio.to_thread(lambda: None)
+        alone.append(perf_counter() - began)
     return Row("gate, the rules (alone: a thread)", median(took) * 1e3, median(alone) * 1e3, AIM)
 
 
@@ -111,16 +109,17 @@ async def unheard(call: ToolCall, decision: Decision) -> None: ...
 
 
 def script(model: ScriptedModel, vault: Path) -> None:
-    uses = (Reply((ToolUse(name, given),)) for name, given in ten_calls(vault))
-    model.script("ten calls", [*uses, say("Done.")])
+    for number in range(1 + TURNS):
+        uses = (Reply((ToolUse(name, given),)) for name, given in ten_calls(vault, number))
+        model.script(f"ten calls {number},", [*uses, say("Done.")])
 
 
 async def in_turns(ours: Ours, home: Path) -> list[Row]:
     """With its look at the turn's row, while the rest of the turn works too. The first turn of all pays for
     imports."""
     async with ours.web() as web:
-        for _ in range(1 + TURNS):
-            await ours.say(web, "ten calls")
+        for number in range(1 + TURNS):
+            await ours.say(web, f"ten calls {number}, please")
     took = sorted((await asyncio.to_thread(_latencies, home / "db.sqlite3", 10 + TURNS * 10))[10:])
     return [
         Row("gate, a call in a turn, median", median(took), aim=AIM),

@@ -32,7 +32,7 @@ def running_turn(folder: Path) -> Turn:
     return turn
 
 
-async def latencies(turn: Turn, setting: Setting, calls: list[ToolCall], rounds: int) -> list[float]:
+async def latencies(turn: Turn, setting: Setting, calls: list[ToolCall]) -> list[float]:
     look = connected(standing_if_held)
 
     def standing(setting: Setting) -> Setting | None:
@@ -41,10 +41,9 @@ async def latencies(turn: Turn, setting: Setting, calls: list[ToolCall], rounds:
 
     gate = Gate(setting, standing=standing, on_denied=unheard)
     took = list[float]()
-    for _ in range(rounds):
-        for call in calls:
-            began = perf_counter()
-            decision = await gate(call, setting.vault)
-            took.append(perf_counter() - began)
-            assert decision.verdict is Verdict.ALLOW, decision
+    for call in calls:
+        began = perf_counter()
+        decision = await gate(call, setting.vault)
+        took.append(perf_counter() - began)
+        assert decision.verdict is Verdict.ALLOW, decision
     return took
