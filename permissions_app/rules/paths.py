@@ -72,6 +72,7 @@ def is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
+@lru_cache(maxsize=1024)
 def fold(text: str) -> str:
     """The text as the most forgiving file system compares it.
 

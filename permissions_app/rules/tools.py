@@ -64,6 +64,7 @@ GLOB_ARGUMENT = {"Glob": "pattern", "Grep": "glob"}
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,256}")
 _PATH_KEY = re.compile(r"(^|_)(path|file|filename|filepath|dir|directory|folder|cwd|source|destination)s?$")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
 _MAX_PATHS = 100
 
 
@@ -105,7 +106,7 @@ def text_argument(call: ToolCall, key: str) -> str:
     value = call.input.get(key)
     if not isinstance(value, str) or not value:
         raise NotUnderstood(f"its argument {key} is missing or no text")
-    if re.search("[\0\ud800-\udfff]", value):
+    if _NO_TEXT.search(value):
         raise NotUnderstood(f"its argument {key} holds characters that no program can be given")
     return value
 

@@ -39,7 +39,7 @@ def pears() -> list[str]:
     return ["Conference", "Comice"]
 END
 find . -name '*.py' -not -path './.git/*' | xargs -r grep -ln 'def ' | sort -u | head -20
-sed -i -e 's/Comice/Williams/' build/pears{number}.py && python3 -m compileall -q build >/dev/null 2>&1 || true
+sed -i -e 's/Comice/Williams/' build/pears{number}.py && python3 -m compileall -q build >/dev/null || true
 rm -rf build New{number}.md"""
 
 

@@ -1,6 +1,7 @@
 """Programs that run code which is no Bash. On their line or in their input, nobody can read it."""
 
 import re
+from functools import lru_cache
 from itertools import pairwise
 
 _INLINE = {
@@ -30,6 +31,7 @@ _READS_INPUT = re.compile(
     r"fish|csh|tcsh|pwsh|guile|julia|at|batch|parallel|ed|ex|m4|expect|sqlite3|gdb|osascript|irb|ipython[\d.]*"
 )
 _NAMES = {re.compile(names): re.compile(options, re.DOTALL) for names, options in _INLINE.items()}
+_AWKS = frozenset({"awk", "gawk", "mawk", "nawk"})
 _ALL = re.compile("|".join(_INLINE))
 _VALUED = {"-m": True, "-W": False, "-X": False, "-I": False, "-C": False, "-i": False}
 
@@ -78,6 +80,7 @@ _GIT_RUNS = re.compile(
 )
 
 
+@lru_cache(maxsize=512)
 def is_interpreter(name: str) -> bool:
     return _ALL.fullmatch(name) is not None
 
@@ -92,15 +95,20 @@ def hides(name: str, arguments: list[str], *, has_input: bool) -> bool:
         return _git_hides(arguments)
     if name == "sed" or name == "gsed":
         return any(_SED_RUNS.search(word) for word in arguments[:3] if not word.startswith("-"))
-    if re.fullmatch(r"(g|m|n)?awk", name):
+    if name in _AWKS:
         return any(_AWK_RUNS.search(word) for word in arguments)
-    options = next((options for names, options in _NAMES.items() if names.fullmatch(name)), None)
+    options = _options_with_code(name)
     if options is None:
         return False
     if options.pattern and _before_script(arguments, options):
         return True
     has_script = any(not word.startswith("-") or word in {"-m", "-V", "--version"} for word in arguments)
     return has_input and not has_script and _READS_INPUT.fullmatch(name) is not None
+
+
+@lru_cache(maxsize=512)
+def _options_with_code(name: str) -> re.Pattern[str] | None:
+    return next((options for names, options in _NAMES.items() if names.fullmatch(name)), None)
 
 
 def _before_script(arguments: list[str], options: re.Pattern[str]) -> bool:

@@ -59,7 +59,7 @@ def mentioned(name: str, arguments: list[Word], *, feeds: bool) -> set[int]:
     if name in _SAYS or (name in {"basename", "dirname"} and not feeds):
         return set(range(len(arguments)))
     texts = [word.text for word in arguments]
-    found = {at for at, word in enumerate(arguments) if at in _left_out(name, texts) and word.known}
+    found = {at for at in _left_out(name, texts) if at < len(arguments) and arguments[at].known}
     found |= {at for at, text in enumerate(texts) if _is_address(name, text, texts)}
     if name in _TAKES_MESSAGE:
         found |= {at for at, (before, _) in enumerate(pairwise(texts), 1) if _MESSAGE.fullmatch(before)}

@@ -37,6 +37,10 @@ _ANSI_LETTERS = {
     "f": "\f",
     "v": "\v",
 }
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED_IN_QUOTES = re.compile(r"\\([$`\"\\\n])")
+_BLANKS = re.compile(r"[ \t\n]+")
+_WILD = re.compile(r"[*?\[]")
 _SUBSTITUTION = re.compile(r"(?<!\\)(?:`|\$\(|[<>]\()")
 
 
@@ -142,8 +146,8 @@ class Expander:
             self._look(raw)
             return UNKNOWN
         if quoted:
-            return re.sub(r"\\([$`\"\\\n])", lambda m: m[1].strip("\n"), raw).translate(_MARK)
-        return re.sub(r"\\(.)", lambda m: m[1].strip("\n").translate(_MARK), raw, flags=re.DOTALL)
+            return _ESCAPED_IN_QUOTES.sub(lambda m: m[1].strip("\n"), raw).translate(_MARK)
+        return _ESCAPED.sub(lambda m: m[1].strip("\n").translate(_MARK), raw)
 
     def _variable(self, node: Node, *, quoted: bool) -> list[str]:
         inner = [child for child in node.named_children if child.type != "comment"]
@@ -179,7 +183,7 @@ def _ansi(match: re.Match[str]) -> str:
 
 
 def _words_of(marked: str) -> Iterator[Word]:
-    texts = re.split(r"[ \t\n]+", marked) if re.search(r"[ \t\n]", marked) else [marked]
+    texts = _BLANKS.split(marked)
     expanded = [text for piece in texts for text in _open_braces(piece)]
     if len(expanded) > MAX_WORDS:
         raise Unreadable
@@ -187,7 +191,7 @@ def _words_of(marked: str) -> Iterator[Word]:
         if not text and len(texts) > 1:
             continue
         text = _with_home(text)
-        is_glob = any(character in text for character in "*?[")
+        is_glob = _WILD.search(text) is not None
         yield Word(_plain(text), text.translate(_AS_PATTERN).replace(UNKNOWN, "*") if is_glob else None)
 
 
