@@ -24,7 +24,7 @@ from tests.scripted_model import ScriptedModel
 
 AIM = 1.0  # ms
 ROUNDS = 100
-TURNS = 10
+TURNS = 20
 PATIENCE = 30.0
 
 ALL = {"replace_all": True}
