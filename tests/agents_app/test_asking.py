@@ -52,13 +52,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> ClockByHand:
 
 
 async def test_what_a_person_allows_runs(engine: Engine) -> None:
-    tool = use()
-    engine.runtime.scripts["ask"] = [tool, Say("It rains.")]
+    tool, before_it_ends = use(), pause()
+    engine.runtime.scripts["ask"] = [tool, before_it_ends, Say("It rains.")]
     opened = await engine.say("ask")
     async with asked(engine, opened) as request:
         assert (await turn_of(opened)).status == TurnStatus.WAITING
         await in_thread(services.grant)(engine.caller, request.pk)
         assert (await turn_of(opened)).status == TurnStatus.RUNNING
+        before_it_ends.go_on.set()
     written = await events(opened)
     told = ["tool_use", "permission_request", "permission_resolved", "tool_result", "text", "done"]
     assert types(written)[6:] == told
