@@ -113,7 +113,7 @@ class TurnRun:
             await to_its_end(self._give_back(work))
             raise
         finally:
-            watch.cancel()
+            await to_its_end(end(watch))
             self._holder.turns.discard(self._turn.pk)
 
     async def _work(self) -> Outcome:

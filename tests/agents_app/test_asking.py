@@ -1,6 +1,8 @@
 """A tool that a person decides about: asked, waited for, and made only if somebody allowed exactly this."""
 
 import asyncio
+import threading
+from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any
 
@@ -261,17 +263,22 @@ class TestPatterns:
     async def test_a_call_that_is_simply_allowed_costs_one_query(
         self, engine: Engine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        """The turn goes on beside it, and what that asks for does not count."""
         counts: list[int] = []
         asked_for: list[str] = []
+        of_the_gate = ContextVar("of_the_gate", default=False)  # goes along into the threads of services
         execute, decides = CursorWrapper.execute, gate.Gate.__call__
 
         def counting(self: Any, sql: str, params: Any = None) -> Any:
-            asked_for.append(sql)
+            if of_the_gate.get() or threading.current_thread().name.startswith("look"):
+                asked_for.append(sql)
             return execute(self, sql, params)
 
         async def counted(self: Any, *given: Any) -> Any:
             asked_for.clear()
+            token = of_the_gate.set(True)
             decision = await decides(self, *given)
+            of_the_gate.reset(token)
             counts.append(len(asked_for))
             return decision
 
