@@ -155,7 +155,7 @@ async def test_the_second_answer_of_a_name_server_is_never_asked_for(
 async def test_our_own_public_address_is_none_of_the_web(
     names: Names, host: Host, told: list[Entry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agents_app.egress._reads_as_public", lambda host: True)
+    monkeypatch.setattr("agents_app.egress_web.reads_as_public", lambda host: True)
     names.known["public.example"] = [["127.0.0.1"]]
     async with way_out(names, host, told, also=frozenset()) as out:
         assert rule(await out.connect("public.example")) == "private_address"
