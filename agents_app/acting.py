@@ -56,4 +56,4 @@ def record(caller: Caller, session: Session, outcome: Outcome) -> None:
         tool=TOOL,
         arguments={"trustMode": outcome == Outcome.GRANTED},
     )
-    transaction.on_commit(lambda: audit.record(entry), robust=True)
+    audit.record_on_commit(entry)

@@ -1,7 +1,8 @@
 """The one way from an agent behind a wall to the web: a forward proxy in the worker's event loop.
 
 It resolves a name itself, once; every address must be of the public web; and it connects to an address that
-it looked at, so no second answer of a name server leads elsewhere. It follows nothing and looks into nothing.
+it looked at, so no second answer of a name server leads elsewhere (`egress_web.py`). It follows nothing and
+looks into nothing.
 
 Behind the wall is no network but a loopback of its own. What starts an agent there (`launcher/inside.py`)
 opens a listening socket on that loopback and hands it over here (`handover.py`): from then on whoever
@@ -13,7 +14,7 @@ import logging
 import secrets
 import socket as sockets
 from asyncio import StreamReader, StreamWriter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,18 +25,16 @@ from uuid import UUID
 
 from agents_app import egress_requests as requests
 from agents_app.egress_requests import Refused, Wanted
+from agents_app.egress_web import PublicWeb, Resolve, reads_as_public, resolved
 from agents_app.handover import Handover
 from permissions_app import audit
 from permissions_app.audit import AuditKind, Entry, Outcome
-from permissions_app.rules import hosts
 from permissions_app.rules.decision import Decision, Verdict
-from permissions_app.rules.paths import NotUnderstood
 
 logger = logging.getLogger(__name__)
 
 PORTS = frozenset({80, 443, 8080, 8443})
 PIECE = 64 << 10
-PRIVATE = "This name leads to a private address. Agents reach the public web only."
 MOST_AT_ONCE = 32  # connections of one process
 OWN = 8  # characters that a process has for itself in the name of its socket
 
@@ -49,7 +48,6 @@ class Limits:
     size: int = 256 << 20  # bytes of one connection, both directions together
 
 
-Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 Heard = Callable[[Entry], None]
 
 
@@ -64,11 +62,6 @@ class Reaches(Protocol):
 
     def leave(self) -> None:
         """The turn is over."""
-
-
-async def resolved(host: str, port: int) -> Sequence[str]:
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=sockets.SOCK_STREAM)
-    return list(dict.fromkeys(str(each[4][0]) for each in found))
 
 
 @dataclass(eq=False)
@@ -119,8 +112,8 @@ class Egress:
         heard: Heard = audit.record,
     ) -> None:
         self._place = place
-        self._resolve, self._ports, self._also = resolve, ports, also
-        self._limits = limits or Limits()
+        self._ports, self._limits = ports, limits or Limits()
+        self._web = PublicWeb(resolve, also, patience=self._limits.connect)
         self._heard = heard
         self._issued: set[EgressPass] = set()
         self._remove_leftovers()
@@ -179,7 +172,7 @@ class Egress:
         began = monotonic()
         try:
             reach, rule = await self._let_through(known, wanted)
-            remote = await self._connected(wanted)
+            remote = await self._web.connected(wanted)
         except Refused as refused:
             self._tell(known, wanted, Outcome.DENIED, refused.rule, began)
             raise
@@ -203,7 +196,7 @@ class Egress:
         if wanted.port not in self._ports:
             ports = ", ".join(map(str, sorted(self._ports)))
             raise Refused(403, "port", f"Only the ports {ports} are open to agents.")
-        if not _reads_as_public(wanted.host):
+        if not reads_as_public(wanted.host):
             raise Refused(403, "private_host", "This is no host of the public web. Agents reach no other.")
         try:
             decision = await reach(wanted.host)
@@ -213,29 +206,6 @@ class Egress:
         if decision.verdict is not Verdict.ALLOW:
             raise Refused(403, decision.rule, decision.reason)
         return reach, decision.rule
-
-    async def _connected(self, wanted: Wanted) -> tuple[StreamReader, StreamWriter]:
-        try:
-            async with asyncio.timeout(self._limits.connect):
-                for address in await self._checked(wanted):
-                    with suppress(OSError):
-                        return await asyncio.open_connection(address, wanted.port)
-        except TimeoutError:
-            raise Refused(504, "no_answer", "The host did not answer in time.") from None
-        raise Refused(502, "no_answer", "The host could not be reached.")
-
-    async def _checked(self, wanted: Wanted) -> Sequence[str]:
-        """The addresses of a public host. One that is not public among them is enough to refuse it."""
-        try:
-            addresses = await self._resolve(wanted.host, wanted.port)
-        except (OSError, UnicodeError):
-            raise Refused(502, "unknown_host", "This name is not known.") from None
-        if not addresses:
-            raise Refused(502, "unknown_host", "This name is not known.")
-        for address in addresses:
-            if address not in self._also and (not _reads_as_public(address) or _is_of_this_machine(address)):
-                raise Refused(403, "private_address", PRIVATE)
-        return addresses
 
     async def _relay(
         self,
@@ -283,22 +253,3 @@ class Egress:
                 latency_ms=(monotonic() - began) * 1000,
             )
         )
-
-
-def _reads_as_public(host: str) -> bool:
-    """By the rules that the gate has too; of an address they have the last word."""
-    try:
-        return hosts.is_public(f"http://[{host}]/" if ":" in host else f"http://{host}/")
-    except NotUnderstood:
-        return False
-
-
-def _is_of_this_machine(address: str) -> bool:
-    """A public address may be our own, and behind it is what listens here."""
-    family = sockets.AF_INET6 if ":" in address else sockets.AF_INET
-    with sockets.socket(family, sockets.SOCK_DGRAM) as probe:
-        try:
-            probe.connect((address, 9))  # sends nothing; who speaks to itself does so from that very address
-        except OSError:
-            return False  # there is no way to it at all
-        return bool(probe.getsockname()[0] == address)

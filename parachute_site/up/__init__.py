@@ -14,6 +14,7 @@ Nothing here imports Django: an idle `up` should cost next to nothing.
 """
 
 import asyncio
+import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -24,6 +25,10 @@ from parachute_site.up import checks, containers, output, plan, processes, start
 from parachute_site.up.plan import Plan
 
 USAGE = "usage: manage.py up [--public]"
+AS_ROOT = (
+    "running as root: behind a wall of bubblewrap what agents make is root's, setuid files too, and their "
+    "processes may go uncounted; better run it as a plain user, see docs/sandboxes.md"
+)
 
 
 def main(arguments: Sequence[str], make_plan: Callable[[Environment], Plan] = plan.make) -> int:
@@ -45,6 +50,8 @@ def _up(environment: Environment, make_plan: Callable[[Environment], Plan], *, p
     checks.vault_is_usable(environment.vault)
     checks.make_home(environment.home)
     with checks.home_is_ours_alone(environment.home), closing(output.Output(environment.log_folder)) as lines:
+        if os.getuid() == 0:
+            lines.say(AS_ROOT)
         if ended := processes.end_marked(environment.owner):
             lines.say(f"ended what an earlier `up` left behind: {ended} processes")
         if ended := containers.end_left(environment):

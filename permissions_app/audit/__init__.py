@@ -1,7 +1,7 @@
 """Every decision, request, answer and grant, as a row that nobody can change unseen. See docs/audit.md.
 
 `record(entry)` is all that others call. It returns at once, never raises, and may be called from any thread
-and any loop; inside a transaction it is called on commit, so that nothing is told that did not happen.
+and any loop; inside a transaction it is `record_on_commit`, so that nothing is told that did not happen.
 """
 
 from collections.abc import Callable
@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Lock
 
 from django.conf import settings
+from django.db import transaction
 
 from permissions_app.audit.appending import append
 from permissions_app.audit.entry import PLATFORM, Entry
@@ -16,7 +17,7 @@ from permissions_app.audit.spool import Spool
 from permissions_app.audit.writer import Writer
 from permissions_app.models.audit import AuditKind, Outcome
 
-__all__ = ["PLATFORM", "AuditKind", "Entry", "Outcome", "flush", "record", "spool"]
+__all__ = ["PLATFORM", "AuditKind", "Entry", "Outcome", "flush", "record", "record_on_commit", "spool"]
 
 _making = Lock()
 _writer: Writer | None = None
@@ -24,6 +25,10 @@ _writer: Writer | None = None
 
 def record(entry: Entry) -> None:
     _sink(entry)
+
+
+def record_on_commit(entry: Entry) -> None:
+    transaction.on_commit(lambda: record(entry), robust=True)
 
 
 def flush(within: float = 5.0) -> bool:

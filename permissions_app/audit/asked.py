@@ -1,7 +1,5 @@
 """What the audit is told of people: that one is asked, and what came of it."""
 
-from django.db import transaction
-
 from permissions_app import audit
 from permissions_app.audit.entry import PLATFORM, Entry
 from permissions_app.models.audit import AuditKind, Outcome
@@ -41,4 +39,4 @@ def _record(request: ToolRequest, workspace_id: int, kind: AuditKind, outcome: O
         pattern=request.pattern,
         latency_ms=took,
     )
-    transaction.on_commit(lambda: audit.record(entry), robust=True)
+    audit.record_on_commit(entry)

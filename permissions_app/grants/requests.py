@@ -108,4 +108,4 @@ def _record(who: str, asked: GrantRequest, kind: AuditKind, outcome: Outcome) ->
         tool=f"grant:{asked.grant_type}",
         arguments={"agent": asked.agent, **asked.details, "request": str(asked.pk), "reason": asked.reason},
     )
-    transaction.on_commit(lambda: audit.record(entry))
+    audit.record_on_commit(entry)

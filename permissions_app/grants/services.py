@@ -103,4 +103,4 @@ def _record(caller: Caller, grant: PermissionGrant, outcome: Outcome) -> None:
         tool=f"grant:{grant.grant_type}",
         arguments={"agent": grant.agent, **grant.details, "scope": str(grant.scope), "grant": str(grant.pk)},
     )
-    transaction.on_commit(lambda: audit.record(entry))
+    audit.record_on_commit(entry)

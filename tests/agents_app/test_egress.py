@@ -1,133 +1,19 @@
 """The egress door: public hosts alone, by the address that was looked at. Nothing leaves the loopback."""
 
-import array
 import asyncio
-import os
-import socket as sockets
-import tempfile
-from collections.abc import AsyncIterator, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
-from pathlib import Path
-from typing import Any
-from uuid import UUID, uuid4
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from uuid import uuid4
 
 import pytest
 
-from agents_app.egress import MOST_AT_ONCE, Egress, EgressPass, Limits
+from agents_app.egress import MOST_AT_ONCE, Limits
 from permissions_app.audit import Entry
-from permissions_app.rules.decision import Decision, allow, deny
+from permissions_app.rules.decision import Decision, deny
+from tests.agents_app.handing_over import PATIENCE, SESSION
+from tests.agents_app.way_out import HOME, Host, Hosts, Names, Out, way_out
 
-PATIENCE = 10
-ALLOWED = allow("public_host", "Pages of the public web may be fetched.")
 NOT_NOW = deny("nobody_answered", "Not now: nobody answered. This is ticket 1a2b3c4d.")
-HOME = "127.0.0.77"  # where the web is, in these tests
-SESSION = UUID(int=5)
-
-
-class Names:
-    """A name server that answers as it is told to, another way each time if there is more than one."""
-
-    def __init__(self) -> None:
-        self.known: dict[str, list[list[str]]] = {"public.example": [[HOME]]}
-        self.asked: list[str] = []
-
-    async def resolve(self, host: str, port: int) -> Sequence[str]:
-        self.asked.append(host)
-        if host not in self.known:
-            found = await asyncio.get_running_loop().getaddrinfo(host, port, flags=sockets.AI_NUMERICHOST)
-            return [str(each[4][0]) for each in found]
-        answers = self.known[host]
-        return answers.pop(0) if len(answers) > 1 else answers[0]
-
-
-class Host:
-    """A server of the web that keeps what it was sent and answers with what it was told to."""
-
-    def __init__(self) -> None:
-        self.heard: list[bytes] = []
-        self.answer = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
-        self.holds = asyncio.Event()
-        self.holds.set()
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.heard.append(await reader.read(65_536))
-        writer.write(self.answer)
-        await writer.drain()
-        await self.holds.wait()
-        writer.close()
-
-
-class Hosts:
-    """Says of every host what it is told to say, once it may."""
-
-    def __init__(self, says: Decision = ALLOWED) -> None:
-        self.says = says
-        self.asked: list[str] = []
-        self.may_say = asyncio.Event()
-        self.may_say.set()
-        self.heard = 0
-        self.loses: Exception | None = None
-
-    async def __call__(self, host: str) -> Decision:
-        self.asked.append(host)
-        await self.may_say.wait()
-        return self.says
-
-    async def hears(self) -> None:
-        if self.loses:
-            raise self.loses
-        self.heard += 1
-
-    def leave(self) -> None:
-        """Nobody waits here."""
-
-
-def listening() -> sockets.socket:
-    listener = sockets.socket()
-    listener.bind(("127.0.0.1", 0))
-    listener.listen()
-    return listener
-
-
-async def hand_over(known: EgressPass, *handles: int, token: str | None = None) -> bytes:
-    """As `inside.py` does. Says what the door answered."""
-
-    def send() -> bytes:
-        with sockets.socket(sockets.AF_UNIX) as door:
-            door.settimeout(PATIENCE)
-            door.connect(str(known.handover.path))
-            rights = [(sockets.SOL_SOCKET, sockets.SCM_RIGHTS, array.array("i", handles))] if handles else []
-            door.sendmsg([f"{known.token if token is None else token}\n".encode()], rights)
-            with suppress(ConnectionResetError):
-                return door.recv(3)
-            return b""
-
-    return await asyncio.to_thread(send)
-
-
-class Out:
-    """A process of a session that has a way out, and its turn."""
-
-    def __init__(self, egress: Egress, known: EgressPass, port: int, inside: tuple[str, int]) -> None:
-        self.egress, self.known, self.port, self.inside = egress, known, port, inside
-
-    async def open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        return await asyncio.open_connection(*self.inside)
-
-    async def ask(self, text: str) -> bytes:
-        async with asyncio.timeout(PATIENCE):
-            reader, writer = await self.open()
-            writer.write(text.replace("{port}", str(self.port)).encode("latin-1"))
-            try:
-                return await reader.read()
-            except ConnectionError:
-                return b""
-            finally:
-                writer.close()
-
-    async def connect(self, host: str, port: int | None = None) -> bytes:
-        asked = f"CONNECT {host}:{port or self.port} HTTP/1.1\r\nHost: x\r\n\r\n"
-        return await self.ask(f"{asked}GET / HTTP/1.1\r\n\r\n")
 
 
 def status(answer: bytes) -> int:
@@ -151,26 +37,6 @@ async def host() -> AsyncIterator[Host]:
 @pytest.fixture
 def told() -> list[Entry]:
     return []
-
-
-@asynccontextmanager
-async def way_out(names: Names, host: Host, told: list[Entry], **more: Any) -> AsyncIterator[Out]:
-    server = await asyncio.start_server(host.serve, HOME, 0)
-    port = server.sockets[0].getsockname()[1]
-    with tempfile.TemporaryDirectory() as folder:  # short: the path of a unix socket ends at 107 bytes
-        given = {"ports": frozenset({port}), "also": frozenset({HOME}), **more}
-        egress = Egress(Path(folder) / "out", resolve=names.resolve, heard=told.append, **given)
-        known = egress.issue(SESSION)
-        known.enter(uuid4(), Hosts())
-        with listening() as listener:
-            inside = listener.getsockname()
-            assert await hand_over(known, listener.fileno()) == b"ok\n"
-        try:
-            yield Out(egress, known, port, inside)
-        finally:
-            host.holds.set()
-            egress.close()
-            server.close()
 
 
 @pytest.fixture
@@ -289,7 +155,7 @@ async def test_the_second_answer_of_a_name_server_is_never_asked_for(
 async def test_our_own_public_address_is_none_of_the_web(
     names: Names, host: Host, told: list[Entry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agents_app.egress._reads_as_public", lambda host: True)
+    monkeypatch.setattr("agents_app.egress_web.reads_as_public", lambda host: True)
     names.known["public.example"] = [["127.0.0.1"]]
     async with way_out(names, host, told, also=frozenset()) as out:
         assert rule(await out.connect("public.example")) == "private_address"
@@ -446,116 +312,3 @@ class TestLimits:
     async def test_of_a_request_that_does_not_come(self, names: Names, host: Host, told: list[Entry]) -> None:
         async with way_out(names, host, told, limits=Limits(head=0.05)) as out:
             assert await out.ask("CONNECT public") == b""
-
-
-@pytest.fixture
-async def egress() -> AsyncIterator[Egress]:
-    with tempfile.TemporaryDirectory() as folder:
-        made = Egress(Path(folder) / "out")
-        yield made
-        made.close()
-
-
-@pytest.fixture
-async def known(egress: Egress) -> EgressPass:
-    """Of a process that starts."""
-    return egress.issue(SESSION)
-
-
-def descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
-
-
-class TestTheSocketOfAWall:
-    """A process hands its listening socket over by a unix socket of its own, once."""
-
-    async def test_nobody_else_may_connect_to_it(self, known: EgressPass) -> None:
-        assert known.handover.path.stat().st_mode & 0o777 == 0o600
-
-    async def test_once_it_is_handed_over_the_door_is_gone(self, known: EgressPass) -> None:
-        with sockets.socket(sockets.AF_UNIX) as waiting, listening() as listener:
-            path = str(known.handover.path)
-            assert await hand_over(known, listener.fileno()) == b"ok\n"
-            assert known.is_open.is_set()
-            assert not known.handover.path.exists()
-            with pytest.raises(FileNotFoundError):
-                waiting.connect(path)
-
-    async def test_who_still_waits_at_the_door_is_cut(self, known: EgressPass) -> None:
-        """A wall shows the file for as long as it stands: what counts is that nobody listens."""
-        place = known.handover.path.with_name("shown")
-        place.hardlink_to(known.handover.path)
-        with listening() as listener, sockets.socket(sockets.AF_UNIX) as late:
-            assert await hand_over(known, listener.fileno()) == b"ok\n"
-            with pytest.raises(ConnectionRefusedError):
-                late.connect(str(place))
-
-    async def test_a_revoked_pass_has_no_door(self, known: EgressPass) -> None:
-        before = descriptors()
-        known.revoke()
-        assert not known.handover.path.exists()
-        assert descriptors() < before
-
-    @pytest.mark.parametrize("token", ["", "x", "x" * 43])
-    async def test_it_is_not_taken_without_the_token(self, token: str, known: EgressPass) -> None:
-        with listening() as listener:
-            assert await hand_over(known, listener.fileno(), token=token) == b""
-        assert not known.is_open.is_set()
-
-    async def test_it_is_not_taken_with_the_token_of_another(self, egress: Egress, known: EgressPass) -> None:
-        other = egress.issue(UUID(int=6))
-        with listening() as listener:
-            assert await hand_over(known, listener.fileno(), token=other.token) == b""
-        assert not known.is_open.is_set()
-        assert not other.is_open.is_set()
-
-    async def test_what_does_not_listen_is_not_taken(self, known: EgressPass) -> None:
-        with sockets.socket() as idle:
-            assert await hand_over(known, idle.fileno()) == b""
-        assert await hand_over(known) == b""
-        with listening() as listener:  # the process may still hand the right one over
-            assert await hand_over(known, listener.fileno()) == b"ok\n"
-
-    @pytest.mark.parametrize("token", [None, "x" * 43])
-    async def test_what_is_sent_in_vain_is_closed_and_told_once(
-        self, token: str | None, known: EgressPass, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        with Path("/dev/null").open() as nothing, sockets.socket() as idle:
-            await hand_over(known, nothing.fileno(), token=token)
-            before = descriptors()
-            for _ in range(100):
-                assert await hand_over(known, nothing.fileno(), token=token) == b""
-                assert await hand_over(known, idle.fileno(), token=token) == b""
-                assert await hand_over(known, *[nothing.fileno()] * 9, token=token) == b""
-            assert descriptors() == before
-        assert len(caplog.records) == 1
-
-    async def test_of_many_one_is_taken_and_no_other_stays(self, known: EgressPass) -> None:
-        with listening() as first, listening() as second:
-            before = descriptors()
-            assert await hand_over(known, first.fileno(), second.fileno()) == b"ok\n"
-            assert descriptors() == before  # the listener has come, the door has gone
-
-    async def test_who_says_nothing_keeps_nobody_else_from_it(
-        self, egress: Egress, known: EgressPass
-    ) -> None:
-        other = egress.issue(UUID(int=6))
-        with ExitStack() as idle, listening() as listener:
-            before = descriptors()
-            for _ in range(50):
-                each = idle.enter_context(sockets.socket(sockets.AF_UNIX))
-                each.setblocking(False)
-                with suppress(BlockingIOError):  # its door lets no more wait
-                    each.connect(str(known.handover.path))
-            assert await hand_over(other, listener.fileno()) == b"ok\n"
-            assert descriptors() <= before + 50 + 1  # one at a time is heard
-
-
-async def test_what_a_killed_worker_left_is_removed_and_what_is_anothers_stays() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        names = {"out-0123abcd": False, "out-b-0123abcd": True, "out-b": True, "door.sock": True}
-        for name in names:
-            with sockets.socket(sockets.AF_UNIX) as left:
-                left.bind(f"{folder}/{name}")
-        Egress(Path(folder) / "out")
-        assert {name: Path(folder, name).exists() for name in names} == names

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from agents_app.engine import Engine
 from tests.engines.fixtures import Engines
-from tests.engines.image import RECIPE
+from tests.engines.image import NAME, RECIPE, box_image
+from tests.engines.missing import BrokenRecipe, NotTested
 
 LOGS = 'echo "$(basename "$0") $*" >> "$(dirname "$0")/said"'
 NEEDED = ("bash", "env", "dirname", "basename", "cat", "awk")
@@ -74,3 +76,35 @@ def test_without_what_makes_one_it_is_said_what_to_install(programs: Path) -> No
     assert done.returncode == 1
     assert "apt-get install mmdebstrap" in done.stderr
     assert said(programs) == [f"docker build --tag box:1 {RECIPE}"]
+
+
+class TestWhereThereIsNone:
+    """The tests that need the image are skipped where it cannot be made, and fail where it could be."""
+
+    @pytest.fixture(autouse=True)
+    def _keeps_nothing(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "kept"))
+
+    def bring(self, programs: Path) -> None:
+        with box_image(Engine("docker", NAME, "tests", environment={"PATH": str(programs)})):
+            pass
+
+    def test_without_a_container_that_takes_packages_it_is_not_tested(self, programs: Path) -> None:
+        with pytest.raises(NotTested, match="apt-get install mmdebstrap"):
+            self.bring(programs)
+
+    def test_with_one_a_recipe_that_makes_none_is_broken(self, programs: Path) -> None:
+        program(programs / "docker", 'case "$*" in *apt-get*update) ;; *) exit 1;; esac')
+        with pytest.raises(BrokenRecipe, match="makes no image"):
+            self.bring(programs)
+
+    def test_with_one_on_a_base_that_is_made_it_is_broken_too(self, programs: Path) -> None:
+        program(programs / "docker", 'case "$*" in *host*apt-get*update|import*) ;; *) exit 1;; esac')
+        program(programs / "mmdebstrap", "true")
+        with pytest.raises(BrokenRecipe, match="makes no image"):
+            self.bring(programs)
+
+    def test_with_one_an_image_that_does_not_run_is_broken(self, programs: Path) -> None:
+        program(programs / "docker", 'case "$*" in build*|*apt-get*update) ;; *) exit 1;; esac')
+        with pytest.raises(BrokenRecipe, match="runs no container"):
+            self.bring(programs)

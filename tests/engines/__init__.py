@@ -30,7 +30,7 @@ class EngineHere:
 
 @contextmanager
 def engine_here(program: str, *, must_be_ours: bool = False) -> Iterator[EngineHere]:
-    """Nothing of it is left afterwards, however it went. Raises NotTested."""
+    """Nothing of it is left afterwards, however it went. Raises NotTested or BrokenRecipe."""
     engine = Engine(program, NAME, OWNER, environment=env.for_engines())
     if engine.path() is None:
         raise NotTested(f"{program} is not installed.")

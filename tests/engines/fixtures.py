@@ -1,5 +1,6 @@
 """Engines for the tests that ask for one: brought up by the first of them, ended with the run. Where there is
-none these tests are skipped, and the run says at its end what was not tested, and why."""
+none these tests are skipped, and the run says at its end what was not tested, and why. Where it is the recipe
+of the image that is broken they fail."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -9,7 +10,7 @@ from functools import cache
 import pytest
 
 from tests.engines import EngineHere, engine_here
-from tests.engines.missing import NotTested
+from tests.engines.missing import BrokenRecipe, NotTested
 
 Engines = Callable[[str], EngineHere]
 
@@ -19,16 +20,18 @@ def engines() -> Iterator[Engines]:
     with ExitStack() as ends:
 
         @cache
-        def bring(program: str) -> EngineHere | NotTested:
+        def bring(program: str) -> EngineHere | NotTested | BrokenRecipe:
             try:
                 return ends.enter_context(engine_here(program))
-            except NotTested as why:
+            except (NotTested, BrokenRecipe) as why:
                 return why
 
         def of(program: str) -> EngineHere:
             here = bring(program)
             if isinstance(here, NotTested):
                 pytest.skip(f"NOT TESTED: {program}. {here}")
+            if isinstance(here, BrokenRecipe):
+                pytest.fail(str(here), pytrace=False)
             return here
 
         yield of

@@ -187,6 +187,13 @@ def test_lines_carry_the_time_and_the_name(start_up: StartUp) -> None:
     assert up.wait_log(r"^\d\d:\d\d:\d\d web        \| listening$")
 
 
+@pytest.mark.parametrize(("user", "times"), [(0, 1), (1000, 0)], ids=["root", "plain"])
+def test_it_says_that_it_runs_as_root(user: int, times: int, start_up: StartUp) -> None:
+    as_user = ("unshare", "--user", f"--map-user={user}")  # whoever runs the tests is that user in there
+    up = start_up(argv=(*as_user, *stand_ins(web=WEB)))
+    assert up.text.count("running as root") == times
+
+
 def test_a_log_file_is_begun_anew_when_it_is_full(start_up: StartUp) -> None:
     up = start_up(argv=stand_ins(web=WEB, turns="for n in range(45_000): print('x' * 1000)"))
     up.wait_log("turns ended with exit code 0")

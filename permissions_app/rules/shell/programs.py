@@ -73,7 +73,7 @@ def _inside(line: "Line", name: str, words: list[Word], stdin: str | None) -> li
         return []
     for word, after in pairwise(words[: len(words) - len(inner)]):
         if name == "env" and word.text in {"-C", "--chdir"}:
-            line.go_to(after)
+            line.scope.go_to(after)
             line.reading.found(Outcome.UNREADABLE)
     if name == "flock" and {"-c", "--command"}.intersection(options):
         line.code(inner[0].text if inner else "", stdin)

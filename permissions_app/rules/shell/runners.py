@@ -24,7 +24,7 @@ def changes_directory(line: "Line", words: list[Word], stdin: str | None) -> Non
     if words[0].text == "popd":
         line.scope.directory = None
     else:
-        line.go_to(arguments[0] if arguments else None)
+        line.scope.go_to(arguments[0] if arguments else None)
 
 
 def runs_code(line: "Line", words: list[Word], stdin: str | None) -> str | None:

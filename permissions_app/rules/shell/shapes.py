@@ -8,6 +8,12 @@ from tree_sitter import Node
 from permissions_app.rules.shell.parse import Unreadable, text_of
 from permissions_app.rules.shell.words import MAX_ALTERNATIVES, UNKNOWN, Word
 
+VALUES = frozenset(
+    {"word", "concatenation", "string", "raw_string", "ansi_c_string", "translated_string", "number"}
+    | {"simple_expansion", "expansion", "command_substitution", "process_substitution"}
+    | {"arithmetic_expansion", "brace_expression", "extglob_pattern", "regex", "array"}
+)
+
 
 def flat(node: Node) -> Iterator[Node]:
     """`a && b && c` nests to the left, once for each."""

@@ -1,27 +1,21 @@
 """Every command in a line, wherever it stands: in lists, pipes, loops, functions, substitutions."""
 
-import os
 import re
 from collections.abc import Callable, Iterable
 
 from tree_sitter import Node
 
 from permissions_app.rules.ground import Ground
-from permissions_app.rules.shell import programs
-from permissions_app.rules.shell.parse import Unreadable, is_whole_line, parse, text_of
+from permissions_app.rules.shell import programs, redirections
+from permissions_app.rules.shell.parse import Unreadable, parse, text_of
 from permissions_app.rules.shell.paths_in import PathsIn
 from permissions_app.rules.shell.reading import Outcome, Reading
-from permissions_app.rules.shell.shapes import calls_itself_twice, flat, only, redirected_to, sentences
+from permissions_app.rules.shell.shapes import VALUES, calls_itself_twice, flat, redirected_to, sentences
 from permissions_app.rules.shell.words import UNKNOWN, Expander, Scope, Word
 
 MAX_DEPTH = 4  # of code in code
 MAX_LEVEL = 60  # of syntax in syntax
 
-_VALUES = frozenset(
-    {"word", "concatenation", "string", "raw_string", "ansi_c_string", "translated_string", "number"}
-    | {"simple_expansion", "expansion", "command_substitution", "process_substitution"}
-    | {"arithmetic_expansion", "brace_expression", "extglob_pattern", "regex", "array"}
-)
 _OWN_SHELL = frozenset({"subshell", "command_substitution", "process_substitution"})
 _SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
 _COMPARISONS = frozenset(
@@ -37,7 +31,7 @@ class Line:
         self.reading, self.ground, self.scope, self.behind_wall = reading, ground, scope, behind_wall
         self.functions: set[str] = set()
         self.paths = PathsIn(self)
-        self._expander = Expander(scope, lambda node: self.visit(node, None), self._left_as_text)
+        self.expander = Expander(scope, lambda node: self.visit(node, None), self.left_as_text)
         self._depth = self._level = 0
         self.feeds = 0  # around what is read now: pipes and substitutions, that take what it prints
 
@@ -96,21 +90,21 @@ class Line:
             return None
         if kind in _SUBSTITUTIONS and "\\" in text_of(node) and text_of(node).startswith("`"):
             return self.code(re.sub(r"\\([`\\$])", r"\1", text_of(node)[1:-1]))
-        if kind in _VALUES and kind not in _SUBSTITUTIONS:
+        if kind in VALUES and kind not in _SUBSTITUTIONS:
             self._value(node)
             return None
         self.reading.indirect |= kind in {"declaration_command", "unset_command"}
         return self._in_order(node.named_children, stdin)
 
     def _value(self, node: Node) -> None:
-        for words in self._expander.words(node):
+        for words in self.expander.words(node):
             self.paths.name(words)
 
     def _case(self, node: Node) -> None:
         """What it compares is text; its patterns name no file."""
         for child in node.named_children:
-            if child.type in _VALUES:
-                self._expander.words(child)
+            if child.type in VALUES:
+                self.expander.words(child)
             else:
                 self.visit(child, None)
 
@@ -120,15 +114,15 @@ class Line:
         if redirected:
             self._in_order(node.named_children, None)
             for target in redirected:
-                for words in self._expander.words(target):
+                for words in self.expander.words(target):
                     self.paths.write(words)
         else:
             self._ask(node)
 
     def _ask(self, node: Node) -> None:
         for child in node.named_children:
-            if child.type in _VALUES:
-                self._expander.words(child)
+            if child.type in VALUES:
+                self.expander.words(child)
             elif child.type in _COMPARISONS:
                 self._ask(child)
             else:
@@ -163,54 +157,33 @@ class Line:
             if child.type == "variable_assignment":
                 self._assign(child, in_front=True)
             elif child.type == "herestring_redirect":
-                stdin = self._herestring(child)
+                stdin = redirections.herestring(self, child)
             elif child.type == "file_redirect":
-                parts += [self._expander.words(extra) for extra in self._redirect(child)]
+                parts += [self.expander.words(extra) for extra in redirections.file(self, child)]
             elif child.type == "command_name" or child.type != "comment":
-                parts.append(self._expander.words(child))
-        parts += [self._expander.words(extra) for extra in more]
+                parts.append(self.expander.words(child))
+        parts += [self.expander.words(extra) for extra in more]
         printed = [self.run(list(words), stdin) for words in sentences(parts)]
         return printed[0] if len(printed) == 1 else None
 
     def _redirected(self, node: Node, stdin: str | None) -> str | None:
         body = node.child_by_field_name("body")
-        more: list[Node] = []
-        after: list[Node] = []
-        redirects = [child for child in node.named_children if body is None or child.id != body.id]
-        printed_away = feeds = False
-        while redirects:
-            child = redirects.pop(0)
-            if child.type == "file_redirect":
-                more += self._redirect(child)
-                printed_away |= not re.match(r"2|<", text_of(child))
-                feeds |= printed_away and not text_of(child).endswith("/dev/null")
-                stdin = UNKNOWN if re.match(r"0?<", text_of(child)) else stdin
-            elif child.type == "herestring_redirect":
-                stdin = self._herestring(child)
-            elif child.type == "heredoc_redirect":
-                stdin = self._heredoc(child)
-                for inner in child.named_children:
-                    if inner.type in {"file_redirect", "herestring_redirect"}:
-                        redirects.append(inner)
-                    elif child.child_by_field_name("argument") is not None and inner.type in _VALUES:
-                        more.append(inner)
-                    elif not inner.type.startswith("heredoc") and inner.type != "file_descriptor":
-                        after.append(inner)
-        feeds |= bool(after)
-        self.feeds += feeds
+        nodes = [child for child in node.named_children if body is None or child.id != body.id]
+        found = redirections.read(self, nodes, stdin)
+        self.feeds += found.feeds
         try:
-            printed = self._body(body, stdin, more)
+            printed = self._body(body, found.stdin, found.more)
         finally:
-            self.feeds -= feeds
-        printed = None if printed_away else printed
-        for inner in after:
+            self.feeds -= found.feeds
+        printed = None if found.printed_away else printed
+        for inner in found.after:
             follows_pipe = inner.type == "pipeline" and text_of(inner).startswith("|")
             printed = self._pipe(inner.named_children, printed) if follows_pipe else self.visit(inner, None)
         return printed
 
     def _body(self, body: Node | None, stdin: str | None, more: list[Node]) -> str | None:
         if body is None:
-            words = [self._expander.words(extra) for extra in more]
+            words = [self.expander.words(extra) for extra in more]
             printed = [self.run(list(sentence), stdin) for sentence in sentences(words)]
             return printed[0] if len(printed) == 1 else None
         if body.type == "command":
@@ -229,43 +202,12 @@ class Line:
             self.reading.found(Outcome.UNREADABLE)
         return printed_by
 
-    def _redirect(self, node: Node) -> list[Node]:
-        """Looks at where it leads; gives back words that the parser took along and that are the command's."""
-        targets = [child for child in node.named_children if child.type != "file_descriptor"]
-        writes = any(">" in child.type for child in node.children)
-        for words in self._expander.words(targets[0]) if targets else []:
-            if text_of(node).lstrip("0123456789").startswith((">&", "<&")) and words[0].text.isdigit():
-                continue
-            self.paths.write(words) if writes else self.paths.name(words)
-        return targets[1:]
-
     def _redirect_more(self, node: Node) -> None:
-        words = [self._expander.words(extra) for extra in self._redirect(node)]
+        words = [self.expander.words(extra) for extra in redirections.file(self, node)]
         for sentence in sentences(words) if words else []:
             self.run(list(sentence), None)
 
-    def _herestring(self, node: Node) -> str:
-        texts = {text for child in node.named_children for text in self._expander.texts(child)}
-        return only(texts)
-
-    def _heredoc(self, node: Node) -> str:
-        inner = {child.type: child for child in node.named_children}
-        start, body = inner.get("heredoc_start"), inner.get("heredoc_body")
-        end = inner.get("heredoc_end")
-        if start is None or body is None or end is None:
-            raise Unreadable
-        text, delimiter = text_of(body), re.sub(r"[\\'\"]", "", text_of(start))
-        lines = [line.lstrip("\t") if node.children[0].type == "<<-" else line for line in text.split("\n")]
-        lines = [*lines[:-1]] if not lines[-1].strip("\t") else lines
-        if text_of(end).strip("\t") != delimiter or delimiter in lines or not is_whole_line(end):
-            raise Unreadable  # the parser and Bash would end it at different lines
-        text = "".join(f"{line}\n" for line in lines)
-        if re.search(r"[\\'\"]", text_of(start)) or not re.search(r"[$`\\]", text):
-            return text
-        self._left_as_text(text)
-        return text + UNKNOWN if re.search(r"[$`]", text) else text.replace("\\\n", "")
-
-    def _left_as_text(self, text: str) -> None:
+    def left_as_text(self, text: str) -> None:
         """Code in what the parser gave as plain text: read as Bash reads what stands in double quotes."""
         if re.search(r"(?<!\\)(`|\$\(|[<>]\()", text):
             quoted = re.sub(r'(?<!\\)"', r"\"", text) if '"' in text else text
@@ -279,7 +221,7 @@ class Line:
         if name is None or name.type != "variable_name":
             self._in_order(node.named_children, None)
             return
-        values = self._expander.texts(value) if value is not None else {""}
+        values = self.expander.texts(value) if value is not None else {""}
         self.paths.name([Word(text) for text in values])
         if text_of(name) == "IFS" and not in_front:
             self.scope.splits_oddly = True
@@ -292,7 +234,7 @@ class Line:
         variable, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
         values: set[str] = set()
         for child in node.children_by_field_name("value"):
-            for words in self._expander.words(child):
+            for words in self.expander.words(child):
                 self.paths.name(words)
                 values |= {match for word in words for match in self.paths.opened(word)}
         if variable is not None:
@@ -314,16 +256,6 @@ class Line:
             )
         finally:
             self.feeds -= 1
-
-    def go_to(self, word: Word | None) -> None:
-        """After a `cd`: relative paths begin elsewhere, or nobody can say where."""
-        if word is None:
-            self.scope.directory = os.path.expanduser("~")  # noqa: PTH111
-        elif not word.known or word.pattern or word.text.startswith("-") or self.scope.directory is None:
-            absolute = word.known and not word.pattern and word.text.startswith("/")
-            self.scope.directory = word.text if absolute else None
-        else:
-            self.scope.directory = os.path.join(self.scope.directory, word.text)  # noqa: PTH118
 
 
 _WITH_OUTPUT: dict[str, Callable[[Line, Node, str | None], str | None]] = {

@@ -56,8 +56,8 @@ class Word:
 
 @dataclass
 class Scope:
-    """What the line says so far of its variables. A value once given is never forgotten: who knows which
-    branch ran."""
+    """What the line says so far of its variables, and where it stands. A value once given is never forgotten:
+    who knows which branch ran."""
 
     directory: str | None
     variables: dict[str, set[str] | None] = field(default_factory=dict)
@@ -79,6 +79,16 @@ class Scope:
             values = values | {a + b for a, b in product(before, values)}
         all_values = None if before is None else before | values
         self.variables[name] = all_values if all_values and len(all_values) <= MAX_ALTERNATIVES else None
+
+    def go_to(self, word: Word | None) -> None:
+        """After a `cd`: relative paths begin elsewhere, or nobody can say where."""
+        if word is None:
+            self.directory = os.path.expanduser("~")  # noqa: PTH111
+        elif not word.known or word.pattern or word.text.startswith("-") or self.directory is None:
+            absolute = word.known and not word.pattern and word.text.startswith("/")
+            self.directory = word.text if absolute else None
+        else:
+            self.directory = os.path.join(self.directory, word.text)  # noqa: PTH118
 
 
 class Expander:

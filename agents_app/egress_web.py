@@ -1,0 +1,70 @@
+"""The public web, as the egress door reaches it: a name is looked up once, every address must be public, and
+the connection goes to an address that was looked at."""
+
+import asyncio
+import socket as sockets
+from asyncio import StreamReader, StreamWriter
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+
+from agents_app.egress_requests import Refused, Wanted
+from permissions_app.rules import hosts
+from permissions_app.rules.paths import NotUnderstood
+
+PRIVATE = "This name leads to a private address. Agents reach the public web only."
+
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+
+
+async def resolved(host: str, port: int) -> Sequence[str]:
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=sockets.SOCK_STREAM)
+    return list(dict.fromkeys(str(each[4][0]) for each in found))
+
+
+class PublicWeb:
+    """`also` are addresses that count as public."""
+
+    def __init__(self, resolve: Resolve, also: frozenset[str], *, patience: float) -> None:
+        self._resolve, self._also, self._patience = resolve, also, patience
+
+    async def connected(self, wanted: Wanted) -> tuple[StreamReader, StreamWriter]:
+        try:
+            async with asyncio.timeout(self._patience):
+                for address in await self._checked(wanted):
+                    with suppress(OSError):
+                        return await asyncio.open_connection(address, wanted.port)
+        except TimeoutError:
+            raise Refused(504, "no_answer", "The host did not answer in time.") from None
+        raise Refused(502, "no_answer", "The host could not be reached.")
+
+    async def _checked(self, wanted: Wanted) -> Sequence[str]:
+        """The addresses of a public host. One that is not public among them is enough to refuse it."""
+        try:
+            addresses = await self._resolve(wanted.host, wanted.port)
+        except (OSError, UnicodeError):
+            raise Refused(502, "unknown_host", "This name is not known.") from None
+        if not addresses:
+            raise Refused(502, "unknown_host", "This name is not known.")
+        for address in addresses:
+            if address not in self._also and (not reads_as_public(address) or _is_of_this_machine(address)):
+                raise Refused(403, "private_address", PRIVATE)
+        return addresses
+
+
+def reads_as_public(host: str) -> bool:
+    """By the rules that the gate has too; of an address they have the last word."""
+    try:
+        return hosts.is_public(f"http://[{host}]/" if ":" in host else f"http://{host}/")
+    except NotUnderstood:
+        return False
+
+
+def _is_of_this_machine(address: str) -> bool:
+    """A public address may be our own, and behind it is what listens here."""
+    family = sockets.AF_INET6 if ":" in address else sockets.AF_INET
+    with sockets.socket(family, sockets.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((address, 9))  # sends nothing; who speaks to itself does so from that very address
+        except OSError:
+            return False  # there is no way to it at all
+        return bool(probe.getsockname()[0] == address)
