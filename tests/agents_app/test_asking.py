@@ -69,6 +69,7 @@ async def test_what_a_person_allows_runs(engine: Engine) -> None:
         "decision": "granted",
         "pattern": None,
         "scope": "once",
+        "reason": None,
         "decidedBy": "ada",
     }
     assert written[9].payload["content"] == "done"

@@ -230,6 +230,14 @@ class TestACard:
         assert "Allow once" in found
         assert "+ evil<" in found
 
+    def test_says_why_it_was_denied(self, teller: Teller) -> None:
+        asks(teller, "Read", file_path="a")
+        over = {"requestId": "1", "decision": "denied", "decidedBy": "ada", "pattern": None}
+        found = teller.shown("permission_resolved", **over, reason="<b>\u202eNo</b>")
+        assert 'Denied by ada. <q dir="auto">&lt;b&gt;' in found
+        assert "U+202E" in found
+        assert "<q" not in teller.shown("permission_resolved", **over)  # as older rows have it
+
     @pytest.mark.parametrize(
         ("tool", "given"),
         [
