@@ -29,7 +29,7 @@ from permissions_app.rules.places import written_by
 from permissions_app.rules.request import read
 from permissions_app.rules.setting import Setting, Trust
 from permissions_app.rules.suggestions import exactly, permission_type, subject, suggested
-from permissions_app.rules.tools import REACH, ToolCall, named_paths
+from permissions_app.rules.tools import MEANWHILE, REACH, ToolCall, named_paths
 from permissions_app.services.asked import Wanted
 from sessions_app import bus
 from sessions_app.bus import Listener
@@ -90,7 +90,8 @@ class Asking:
         is_question = call.name == QUESTION
         if _is_too_long(call.input):
             return NOT_READABLE
-        shown = storable(dict(call.input))
+        meanwhile = {MEANWHILE: list(call.meanwhile)} if call.meanwhile else {}
+        shown = storable({**call.input, **meanwhile})
         if is_question and not _has_questions(shown):
             return NO_QUESTION
         grants = () if is_question else suggested(call, setting)
