@@ -1,7 +1,8 @@
 """Which hosts the programs of one turn may reach: the gate's word, which may be a person's.
 
 Each connection is a call of the tool `Reach`, which no agent has: so it is decided by the rules of WebFetch,
-asked about with the same card, and told and audited like any call.
+asked about with the same card, and told and audited like any call. Which program connects the door does not
+see; the card says what runs at that moment.
 """
 
 import asyncio
@@ -10,17 +11,20 @@ from pathlib import Path
 from time import monotonic
 from uuid import uuid4
 
+from permissions_app.audit.masking import about
 from permissions_app.gate import Gate
 from permissions_app.rules.decision import Decision, Verdict, allow, deny
 from permissions_app.rules.hosts import host_of
 from permissions_app.rules.paths import NotUnderstood
-from permissions_app.rules.tools import REACH, ToolCall
+from permissions_app.rules.tools import REACH, Kind, ToolCall, kind_of
 
 HOLDS_FOR = 15.0  # seconds that a refusal is said again without asking: programs try, and try again
 BY_PEOPLE = frozenset({"person", "nobody_answered"})
 
 MOST_AT_ONCE = 20  # hosts of one turn that are decided about: a person is asked no more than can be read
 TOO_MANY = deny("too_many", f"{MOST_AT_ONCE} hosts wait for an answer already. Wait for that, or name fewer.")
+RUN_PROGRAMS = frozenset({Kind.SHELL, Kind.MCP})
+MOST_TOLD = 4  # of what runs: the last line says how many more
 FETCHING = allow("fetching", "The gate let a fetch from this host through, and it runs.")
 GRANTED = allow("person", "A person allowed this host in this turn.")
 
@@ -32,6 +36,7 @@ class Reach:
         self._gate = gate
         self._directory = directory
         self._fetching: dict[str, str] = {}  # the host of each fetch that runs, by the call's id
+        self._running: dict[str, ToolCall] = {}
         self._granted: set[str] = set()
         self._refused: dict[str, tuple[Decision, float]] = {}
         self._asking: dict[str, asyncio.Task[Decision]] = {}
@@ -61,12 +66,17 @@ class Reach:
 
     def begins(self, call: ToolCall) -> None:
         """A call that the gate allowed. While a fetch runs, its host is open: nobody is asked twice."""
-        if call.name == "WebFetch":
-            with suppress(NotUnderstood):
+        with suppress(NotUnderstood):
+            if call.name == "WebFetch":
                 self._fetching[call.id] = host_of(str(call.input.get("url", "")))
+            elif kind_of(call.name, call.input) in RUN_PROGRAMS:
+                self._running[call.id] = call
 
     def ends(self, call_id: str) -> None:
+        """It was answered. What went into the background goes on."""
         self._fetching.pop(call_id, None)
+        if call_id in self._running and not _is_in_background(self._running[call_id]):
+            del self._running[call_id]
 
     def leave(self) -> None:
         """The turn is over: nobody waits for an answer any more."""
@@ -90,7 +100,7 @@ class Reach:
         return await asyncio.shield(self._asking[host])
 
     async def _decide(self, host: str, url: str) -> Decision:
-        call = ToolCall(f"reach_{uuid4().hex}", REACH, {"url": url})
+        call = ToolCall(f"reach_{uuid4().hex}", REACH, {"url": url}, self._runs())
         decision = await self._gate(call, self._directory)
         if decision.verdict is Verdict.ASK:
             decision = (await self._gate.ask(call)).decision
@@ -100,3 +110,19 @@ class Reach:
             else:
                 self._refused[host] = decision, monotonic() + HOLDS_FOR
         return decision
+
+    def _runs(self) -> tuple[str, ...]:
+        """For whoever is asked: a line for each."""
+        lines = tuple(_line(call) for call in self._running.values())
+        more = len(lines) - MOST_TOLD
+        return (*lines[:MOST_TOLD], f"and {more} more") if more > 0 else lines
+
+
+def _line(call: ToolCall) -> str:
+    if call.name != "Bash":
+        return f"{call.name} {about(call.input)}"
+    return about(call.input) + (" (started in the background)" if _is_in_background(call) else "")
+
+
+def _is_in_background(call: ToolCall) -> bool:
+    return call.input.get("run_in_background") is True

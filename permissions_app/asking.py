@@ -29,7 +29,7 @@ from permissions_app.rules.places import written_by
 from permissions_app.rules.request import read
 from permissions_app.rules.setting import Setting, Trust
 from permissions_app.rules.suggestions import exactly, permission_type, subject, suggested
-from permissions_app.rules.tools import REACH, ToolCall, named_paths
+from permissions_app.rules.tools import MEANWHILE, REACH, ToolCall, named_paths
 from permissions_app.services.asked import Wanted
 from sessions_app import bus
 from sessions_app.bus import Listener
@@ -44,6 +44,7 @@ READS_EVERY = 2.0  # seconds, beside the ring
 LONGEST_TEXT = 20_000  # characters of one text
 LONGEST_COMMAND = 10_000
 LARGEST_INPUT = 200_000
+MOST_LINES = 2_500  # of it all: where a thousand are replaced by a thousand, a person is asked
 QUESTION = "AskUserQuestion"
 
 NOT_READABLE = deny("too_long_to_ask", "This is too long for a person to read. Split it into smaller calls.")
@@ -90,7 +91,8 @@ class Asking:
         is_question = call.name == QUESTION
         if _is_too_long(call.input):
             return NOT_READABLE
-        shown = storable(dict(call.input))
+        meanwhile = {MEANWHILE: list(call.meanwhile)} if call.meanwhile else {}
+        shown = storable({**call.input, **meanwhile})
         if is_question and not _has_questions(shown):
             return NO_QUESTION
         grants = () if is_question else suggested(call, setting)
@@ -219,18 +221,24 @@ def _has_questions(given: Mapping[str, Any]) -> bool:
 def _is_too_long(given: Mapping[str, Any]) -> bool:
     return (
         len(str(given.get("command", ""))) > LONGEST_COMMAND
-        or any(len(text) > LONGEST_TEXT for text in _texts(given))
+        or any(isinstance(part, str) and len(part) > LONGEST_TEXT for part in _parts(given))
+        or sum(map(_lines, _parts(given))) > MOST_LINES
         or len(json.dumps(dict(given))) > LARGEST_INPUT
     )
 
 
-def _texts(given: Mapping[str, Any]) -> Iterator[str]:
+def _lines(part: Any) -> int:
+    """That it takes on a card, where each number in a list has one of its own."""
+    return max(1, len(part.splitlines())) if isinstance(part, str) else 1
+
+
+def _parts(given: Mapping[str, Any]) -> Iterator[Any]:
     """Keys too: they are shown as well. A loop and not a recursion: a model may nest as deep as it likes."""
     waiting: list[Any] = [given]
     while waiting:
-        match waiting.pop():
-            case str() as text:
-                yield text
+        part = waiting.pop()
+        yield part
+        match part:
             case Mapping() as inner:
                 waiting += (*inner.keys(), *inner.values())
             case list() | tuple() as inner:

@@ -31,6 +31,7 @@ def as_end(request: ToolRequest) -> tuple[EventType, dict[str, Any]]:
         "decision": request.status if was_decided else RequestStatus.EXPIRED,
         "pattern": request.pattern or None,
         "scope": request.scope or None,
+        "reason": request.reason or None,
         "decidedBy": request.decided_by.get_username() if request.decided_by else request.decided_as or None,
     }
 

@@ -181,7 +181,12 @@ def question_facts(request: Event) -> dict[str, Any]:
 
 def _resolved(item: Item | None, event: Event) -> Item | None:
     if item is not None:
-        item.facts |= {"status": event["decision"], "by": event["decidedBy"], "pattern": event["pattern"]}
+        item.facts |= {
+            "status": event["decision"],
+            "by": event["decidedBy"],
+            "pattern": event["pattern"],
+            "why_not": event.get("reason"),  # older rows have none
+        }
     return item
 
 

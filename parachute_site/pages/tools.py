@@ -8,12 +8,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from typing import Any
+from typing import Any, TypeGuard
 
 from django.utils.translation import gettext as _
 
 from parachute_site.pages.markup import visible
-from permissions_app.rules.tools import REACH
+from permissions_app.rules.tools import MEANWHILE, REACH
 
 LONGEST_LINE = 160
 LONGEST_SHOWN = 10_000  # characters of an input or a result; the API has the rest
@@ -44,6 +44,7 @@ class Shown:
     is_everywhere: bool = False  # it replaces every occurrence, and not one
     command: str = ""
     input: str = ""
+    meanwhile: tuple[str, ...] = ()  # what runs while it is asked about
 
 
 def shown(name: str, given: Input, folder: str) -> Shown:
@@ -122,8 +123,11 @@ def _fetched(given: Input, path: str) -> Shown:
 
 
 def _reached(given: Input, path: str) -> Shown:
-    """By the host alone: of a connection nothing else is known."""
-    return Shown("find", _("Reach"), _line(_text(given.get("url")).removeprefix("https://").rstrip("/")))
+    """By the host alone: of a connection nothing else is known, but what runs meanwhile."""
+    host = _line(_text(given.get("url")).removeprefix("https://").rstrip("/"))
+    runs = given.get(MEANWHILE)
+    meanwhile = tuple(_line(each) for each in runs) if _are_texts(runs) else ()
+    return Shown("find", _("Reach"), host, meanwhile=meanwhile)
 
 
 def _asked_a_helper(given: Input, path: str) -> Shown:
@@ -237,6 +241,10 @@ def _is_flag(value: Any) -> bool:
     return isinstance(value, bool)
 
 
+def _are_texts(value: Any) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
 def _are_edits(value: Any) -> bool:
     return isinstance(value, list) and all(
         isinstance(each, Mapping) and all(key in _EDIT and _EDIT[key](inner) for key, inner in each.items())
@@ -252,5 +260,5 @@ _TOLD: dict[str, dict[str, Callable[[Any], bool]]] = {
     "MultiEdit": {"file_path": _is_text, "edits": _are_edits},
     "Write": {"file_path": _is_text, "content": _is_text},
     "Bash": {"command": _is_text, "description": _is_text},
-    REACH: {"url": _is_text},
+    REACH: {"url": _is_text, MEANWHILE: _are_texts},
 }

@@ -9,12 +9,10 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from permissions_app import services
-from permissions_app.audit.masking import masked, summary
+from permissions_app.audit.masking import about
 from permissions_app.models import RequestStatus, ToolRequest
 from sessions_app.access.services import caller_of_user
 from sessions_app.errors import ParachuteError
-
-LONGEST = 200  # characters of what is asked
 
 
 @admin.register(ToolRequest)
@@ -41,7 +39,7 @@ class ToolRequestAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.display(description=_("What is asked"))
     def asked(self, request: ToolRequest) -> str:
-        return asked_in_short(request)
+        return about(request.input, request.file_path)
 
     @admin.action(description=_("Allow once"))
     def allow_once(self, request: HttpRequest, chosen: QuerySet[ToolRequest]) -> None:
@@ -72,13 +70,3 @@ class ToolRequestAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         self.message_user(
             request, ngettext("%d request was decided.", "%d requests were decided.", count) % count
         )
-
-
-def asked_in_short(request: ToolRequest) -> str:
-    """The command, the path or the address, or else all that was given, without its secrets."""
-    given = request.input
-    about = given.get("command") or request.file_path or given.get("url")
-    if not about:
-        return summary(given)
-    line = " ".join(masked(str(about)).split())
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"

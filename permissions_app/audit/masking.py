@@ -51,6 +51,12 @@ def masked(text: str) -> str:
     return text
 
 
+def about(arguments: Mapping[str, Any], path: str = "") -> str:
+    """In a line: the command, the path or the address, or else all that was given."""
+    named = arguments.get("command") or path or arguments.get("url")
+    return _cut(_shown(named) if named else summary(arguments))
+
+
 def summary(arguments: Mapping[str, Any]) -> str:
     """`name: value` of each argument, in the order in which the model gave them, until it is long enough."""
     text = ""
@@ -82,7 +88,11 @@ def _enough(parts: Iterator[str]) -> str:
 
 def _one(name: str, value: Any) -> str:
     """What lies deeper is text: a model can nest as deep as it likes."""
-    return MASK if _IS_TELLING.fullmatch(name) else _cut(masked(_line(value)[:LOOKED_AT]))
+    return MASK if _IS_TELLING.fullmatch(name) else _cut(_shown(value))
+
+
+def _shown(value: Any) -> str:
+    return masked(_line(value)[:LOOKED_AT])
 
 
 def _line(value: Any) -> str:

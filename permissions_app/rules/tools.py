@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
 
@@ -26,9 +26,12 @@ class ToolCall:
     id: str
     name: str
     input: Mapping[str, Any]
+    # What runs while it is asked about: told to people, and no part of what they decide.
+    meanwhile: tuple[str, ...] = field(default=(), compare=False)
 
 
 REACH = "Reach"  # no tool of the CLI: what its programs do, as the egress door asks about it
+MEANWHILE = "while"  # in the input of a request, as people and the API are shown it
 READS_STRANGERS = frozenset({"WebFetch", "WebSearch"})  # of what they bring nobody knows who wrote it
 
 _KINDS = {

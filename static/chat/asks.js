@@ -15,7 +15,8 @@ export class Asks {
     place.addEventListener("click", ({ target }) => this.clicked(target.closest("button[data-answer]")));
     place.addEventListener("change", ({ target }) => target.matches("select[data-answer]") && this.more(target));
     place.addEventListener("input", ({ target }) => this.chose(target.closest("[data-questions]")));
-    place.addEventListener("submit", (event) => this.answer(event));
+    place.addEventListener("submit", (event) => this.submitted(event));
+    place.addEventListener("toggle", ({ target }) => opensReason(target) && reasonOf(target).focus(), true);
     document.addEventListener("keydown", (event) => this.pressed(event));
     new MutationObserver(() => this.look()).observe(place, { childList: true, subtree: true });
     setInterval(() => this.tick(), 1000);
@@ -101,7 +102,7 @@ export class Asks {
     const answer = { y: "grant", n: "deny" }[event.key.toLowerCase()];
     if (!answer || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest("input, textarea, select")) return;
-    const approvals = this.waiting.filter((each) => !each.querySelector("form"));
+    const approvals = this.waiting.filter((each) => !each.querySelector("[data-questions]"));
     const card = approvals.find((each) => each.contains(event.target)) ?? approvals.find(isWhole);
     if (card && this.isSettled(card)) this.decide(card, answer, {});
   }
@@ -111,17 +112,25 @@ export class Asks {
     if (form) form.querySelector(".row button").disabled = ![...form.querySelectorAll("fieldset")].some((set) => chosen(set).length);
   }
 
-  answer(event) {
-    const form = event.target.closest("[data-questions]");
-    if (!form) return;
-    event.preventDefault();
-    const answers = Object.fromEntries([...form.querySelectorAll("fieldset")].map((set) => [set.dataset.question, chosen(set)]));
+  submitted(event) {
+    const form = event.target;
     const card = form.closest(".ask");
-    if (this.isSettled(card)) this.send(card, `/api/chat/${card.dataset.session}/answer`, { requestId: card.dataset.request, answers });
+    if (!card) return;
+    event.preventDefault();
+    if (!this.isSettled(card)) return;
+    if (form.matches("[data-questions]")) this.answer(card, form);
+    else this.decide(card, "deny", {});
   }
 
+  answer(card, form) {
+    const answers = Object.fromEntries([...form.querySelectorAll("fieldset")].map((set) => [set.dataset.question, chosen(set)]));
+    this.send(card, `/api/chat/${card.dataset.session}/answer`, { requestId: card.dataset.request, answers });
+  }
+
+  // Whoever wrote why not has said it, by whatever key or button they deny then.
   decide(card, answer, how) {
-    this.send(card, `/api/permissions/${card.dataset.request}/${answer}`, how);
+    const reason = answer === "deny" && reasonOf(card)?.value.trim();
+    this.send(card, `/api/permissions/${card.dataset.request}/${answer}`, reason ? { ...how, reason } : how);
   }
 
   async send(card, path, body) {
@@ -148,6 +157,14 @@ function inSight(card, part, at = 0.5) {
 
 function isWhole(card) {
   return inSight(card, card, 0.02) && inSight(card, card, 0.98);
+}
+
+function reasonOf(part) {
+  return part.querySelector("[data-reason] input");
+}
+
+function opensReason(part) {
+  return part.open && reasonOf(part);
 }
 
 function chosen(set) {

@@ -82,6 +82,7 @@ export class Log {
     const old = document.getElementById(id);
     this.section(turnId);
     if (!old) return document.getElementById(into)?.append(made);
+    if (old.dataset.status === "pending" && made.dataset.status === "pending") return; // somebody may be writing in it
     for (const fold of [old, ...old.querySelectorAll("details")]) {
       const same = fold.id === id ? made : fold.id && made.querySelector(`#${CSS.escape(fold.id)}`);
       if (fold.dataset.touched && same) {

@@ -71,6 +71,7 @@ async def test_what_a_person_allows_runs(engine: Engine) -> None:
         "decision": "granted",
         "pattern": None,
         "scope": "once",
+        "reason": None,
         "decidedBy": "ada",
     }
     assert written[9].payload["content"] == "done"
@@ -113,6 +114,11 @@ async def test_an_answer_reaches_the_tool_that_asks(engine: Engine) -> None:
         Use("MultiEdit", {"file_path": "a", "edits": [{"old_string": "x", "new_string": "y" * 20_001}]}),
         Use("Write", {"file_path": "AGENTS.md", "content": "x" * 20_001}),
         Use("Bash", {"command": "x" * 10_001}),
+        Use("Bash", {"command": "\n" * 2_501}),
+        Use("Write", {"file_path": "AGENTS.md", "content": "\r" * 20_000}),
+        Use("MultiEdit", {"file_path": "a", "edits": [{"old_string": "x", "new_string": "y\n" * 300}] * 9}),
+        use(many=[0] * 2_501),
+        Use("mcp__weather__today", {"\u2028" * 2_501: 1}),
     ],
     ids=lambda tool: tool.name,
 )
@@ -128,11 +134,14 @@ async def test_what_is_too_long_for_a_person_to_read_is_refused_and_never_asked_
     assert "too long for a person to read" in denied["reason"]
 
 
-async def test_what_a_person_can_just_read_is_asked_about_whole(engine: Engine) -> None:
-    engine.runtime.scripts["ask"] = [use("x" * 20_000)]
+@pytest.mark.parametrize(
+    "tool", [use("x" * 20_000), use("a line\n" * 2_400), use("before\n" * 1_200, then="after\n" * 1_200)]
+)
+async def test_what_a_person_can_just_read_is_asked_about_whole(engine: Engine, tool: Use) -> None:
+    engine.runtime.scripts["ask"] = [tool]
     opened = await engine.say("ask")
     async with asked(engine, opened) as request:
-        assert request.input == {"place": "x" * 20_000}
+        assert request.input == tool.input
         await in_thread(services.deny)(engine.caller, request.pk)
 
 

@@ -33,6 +33,7 @@ pytestmark = [
     pytest.mark.usefixtures("behind_a_wall"),
 ]
 
+SERVES = {"while": ["npm start (started in the background)"]}
 PAGE = Use("WebFetch", {"url": "https://example.org/", "prompt": "read"})
 
 
@@ -305,6 +306,58 @@ async def test_a_fetch_opens_its_host_while_it_runs_and_not_longer(
         (request,) = await asked(opened)
         await in_thread(services.deny)(engine.caller, request.pk)
         assert (await waiting).verdict is Verdict.DENY
+
+
+@pytest.mark.parametrize(
+    ("calls", "told"),
+    [
+        ([{"command": "npm install"}], ["npm install"]),
+        ([{"command": "npm i\n\n  --save x"}, {"command": "make"}], ["npm i --save x", "make"]),
+        ([{"command": "TOKEN=abcdef npm publish"}], ["TOKEN=••• npm publish"]),
+        ([{"command": "x" * 300}], ["x" * 199 + "…"]),
+        ([{"command": f"run {n}"} for n in range(7)], [*(f"run {n}" for n in range(4)), "and 3 more"]),
+    ],
+)
+async def test_a_card_says_what_runs_at_that_moment(
+    engine: Engine, runtime: WithReach, shell: Hold, calls: list[dict[str, str]], told: list[str]
+) -> None:
+    async with running(engine, shell) as opened:
+        runtime.reach.begins(ToolCall("toolu_read", "Read", {"file_path": "a.md"}))
+        for number, given in enumerate(calls):
+            runtime.reach.begins(ToolCall(f"toolu_{number}", "Bash", given))
+        waiting = asyncio.create_task(runtime.reach("pypi.org"))
+        (request,) = await asked(opened)
+        assert request.input == {"url": "https://pypi.org/", "while": told}
+        await in_thread(services.grant)(engine.caller, request.pk, pattern="https://pypi.org/")
+        assert (await waiting).verdict is Verdict.ALLOW
+
+
+async def test_a_card_says_nothing_of_what_has_ended_and_marks_what_went_into_the_background(
+    engine: Engine, runtime: WithReach, shell: Hold
+) -> None:
+    async with running(engine, shell) as opened:
+        for host, more, told in (("pypi.org", {}, {}), ("npmjs.com", {"run_in_background": True}, SERVES)):
+            runtime.reach.begins(ToolCall(host, "Bash", {"command": "npm start", **more}))
+            runtime.reach.ends(host)
+            waiting = asyncio.create_task(runtime.reach(host))
+            (request,) = await asked(opened)
+            assert request.input == {"url": f"https://{host}/", **told}
+            await in_thread(services.deny)(engine.caller, request.pk)
+            await waiting
+
+
+async def test_what_runs_is_no_part_of_what_a_person_decides_about(
+    engine: Engine, runtime: WithReach, shell: Hold
+) -> None:
+    async with running(engine, shell) as opened:
+        runtime.reach.begins(ToolCall("toolu_1", "Bash", {"command": "npm install"}))
+        waiting = asyncio.create_task(runtime.reach("pypi.org"))
+        (request,) = await asked(opened)
+        await in_thread(services.grant)(engine.caller, request.pk)
+        assert (await waiting).verdict is Verdict.ALLOW
+        runtime.again.begins(ToolCall("toolu_2", "Bash", {"command": "something else"}))
+        assert (await runtime.again("pypi.org")).verdict is Verdict.ALLOW
+        assert await ToolRequest.objects.filter(session=opened.session_id).acount() == 1
 
 
 async def test_where_the_rows_cannot_be_read_it_is_refused(

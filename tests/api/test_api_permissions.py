@@ -53,6 +53,18 @@ async def test_what_is_allowed_over_http_runs(ada_calls: Web, worker: ScriptedRu
     assert rows == ["permission_resolved", "tool_result", "text", "done"]
 
 
+async def test_why_it_is_denied_reaches_the_agent_and_whoever_follows(
+    ada_calls: Web, worker: ScriptedRuntime
+) -> None:
+    worker.scripts["weather"] = [ASKS, Say("Then not.")]
+    async with ada_calls.streaming("POST", "/api/chat", b'{"message": "the weather"}') as stream:
+        asked = (await stream.until("permission_request"))[-1].data
+        await ada_calls.post(f"/api/permissions/{asked['id']}/deny", {"reason": "Look out."})
+        over = {frame.type: frame.data for frame in await stream.rest()}
+    assert over["permission_resolved"]["reason"] == "Look out."
+    assert "They said: Look out." in over["tool_result"]["content"]
+
+
 async def test_it_is_listed_in_every_place_until_it_is_decided(
     ada_calls: Web, session: str, request_: ToolRequest, question: ToolRequest
 ) -> None:

@@ -94,6 +94,20 @@ def test_a_key_decides_nothing_that_is_out_of_sight(tab: Tab, three: Locator) ->
     expect(three).to_have_count(3)
 
 
+SUBMITS_AT_ONCE = """(forms) => {
+  forms[1].querySelector("input").value = "hastily";
+  document.querySelector(".asked .ask button[data-answer=deny]").click();
+  forms[1].requestSubmit();
+}"""
+
+
+def test_a_reason_that_is_sent_in_the_moment_after_an_answer_decides_nothing(
+    tab: Tab, three: Locator
+) -> None:
+    tab.page.locator("[data-reason]").evaluate_all(SUBMITS_AT_ONCE)
+    assert_one_was_decided(three)
+
+
 def test_it_is_asked_here_and_there_and_answered_once(house: House, tab: Tab, other_tab: Tab) -> None:
     wants_to_steer(house, "steer please")
     other_tab.open("/inbox")
@@ -164,6 +178,75 @@ def test_a_key_answers_and_nobody_who_writes_answers_by_it(house: House, tab: Ta
     tab.rests()
 
 
+def why_not(card: Locator, reason: str) -> Locator:
+    """Written, and not sent."""
+    settled(card).get_by_text("Deny with a reason…").click()
+    field = card.get_by_label("Why not?")
+    expect(field).to_be_focused()
+    field.press_sequentially(reason)
+    return field
+
+
+def test_who_denies_may_say_why_and_the_agent_hears_it(house: House, tab: Tab) -> None:
+    wants_to_steer(house, "say why")
+    tab.open().say("say why")
+    card = tab.log.locator(".ask")
+    field = why_not(card, "No, not yet")  # of its letters Y and N are keys elsewhere
+    expect(card).to_have_attribute("data-status", "pending")
+    settled(card)
+    field.press("Enter")
+    expect(card).to_contain_text("Denied by admin. No, not yet")
+    expect(tab.log).to_contain_text("So be it.")
+    assert "They said: No, not yet" in str(house.model.asked("say why")[-1].body)
+    tab.rests()
+    tab.page.reload()
+    expect(tab.log.locator(".ask")).to_contain_text("No, not yet")
+
+
+def test_in_the_inbox_too(house: House, tab: Tab, other_tab: Tab) -> None:
+    wants_to_steer(house, "say why there")
+    tab.open().say("say why there")
+    card = other_tab.open("/inbox").page.locator(".asked .ask")
+    why_not(card, "Ask Ada")
+    answer(card, "Deny and say why")
+    expect(card).to_have_count(0)
+    expect(tab.log.locator(".ask")).to_contain_text("Ask Ada")
+    tab.rests()
+
+
+# The page's sockets can be closed, and it says when it was told of a card.
+OPEN_SOCKETS = """
+window.sockets = [];
+window.WebSocket = class extends WebSocket {
+  constructor(...given) {
+    super(...given);
+    sockets.push(this);
+    this.addEventListener("message", ({ data }) => {
+      if (data.includes("data-request")) document.documentElement.dataset.told = "";
+    });
+  }
+};"""
+BREAKS_OFF = """() => {
+  delete document.documentElement.dataset.told;
+  sockets.at(-1).close();
+}"""
+
+
+def test_no_reason_is_lost_that_was_begun(house: House, tab: Tab) -> None:
+    """Neither when the connection breaks off, nor when the plain button is hit then."""
+    tab.page.add_init_script(OPEN_SOCKETS)
+    wants_to_steer(house, "half a reason")
+    tab.open().say("half a reason")
+    card = tab.log.locator(".ask")
+    field = why_not(card, "Because")
+    tab.page.evaluate(BREAKS_OFF)
+    expect(tab.page.locator("html[data-told]")).to_be_attached()
+    expect(field).to_have_value("Because")
+    settled(card).locator("[data-answer=deny]").click()
+    expect(card).to_contain_text("Denied by admin. Because")
+    tab.rests()
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "dark")])
 def test_a_card_is_for_everybody(house: House, browser: object, width: int, scheme: str) -> None:
     wants_to_steer(house, f"card {width}")
@@ -171,6 +254,9 @@ def test_a_card_is_for_everybody(house: House, browser: object, width: int, sche
     tab.open().say(f"card {width}")
     expect(tab.log.locator(".ask")).to_contain_text("May it write")
     assert_is_for_everybody(tab.page)
+    tab.log.locator(".ask").get_by_text("Deny with a reason…").click()
+    assert_is_for_everybody(tab.page)
+    tab.log.locator(".ask").get_by_text("Deny with a reason…").click()
     answer(tab.log.locator(".ask"), "Deny")
     tab.rests()
     tab.close()

@@ -132,6 +132,7 @@ class Person:
 
     def __init__(self, stage: Stage, says: Decision) -> None:
         self.asked: list[str] = []
+        self.told: list[tuple[str, ...]] = []
         self.says = says
         self.stage = stage
         stage.gate._asks = self
@@ -139,6 +140,7 @@ class Person:
 
     async def __call__(self, call: ToolCall, decision: Decision, setting: Setting) -> Answer:
         self.asked.append(f"{call.name} {call.input['url']}")
+        self.told.append(call.meanwhile)
         return Answer(self.says)
 
     async def mark(self) -> None:
@@ -226,10 +228,11 @@ async def test_once_it_has_read_the_web_a_person_is_asked_about_a_host_and_the_p
     """The command itself is what reads: so the second connection asks, and the third one need not."""
     person = Person(stage, allow("person", "Yes."))
     command = f"for each in a b c; do curl -sS {there.url}/$each; done"
-    model.script("go", [calls("Bash", command=command), say("Done.")])
-    [answer] = answers(await stage.play("go", web=True))
+    model.script("go", [calls("Bash", command="true"), calls("Bash", command=command), say("Done.")])
+    answer = answers(await stage.play("go", web=True))[-1]
     assert answer.count("quinces are ripe") == 3
     assert person.asked == [f"Reach https://{NAME}/"]
+    assert person.told == [(command,)]
     assert [each.outcome for each in there.told] == ["allowed"] * 3
 
 

@@ -230,6 +230,14 @@ class TestACard:
         assert "Allow once" in found
         assert "+ evil<" in found
 
+    def test_says_why_it_was_denied(self, teller: Teller) -> None:
+        asks(teller, "Read", file_path="a")
+        over = {"requestId": "1", "decision": "denied", "decidedBy": "ada", "pattern": None}
+        found = teller.shown("permission_resolved", **over, reason="<b>\u202eNo</b>")
+        assert 'Denied by ada. <q dir="auto">&lt;b&gt;' in found
+        assert "U+202E" in found
+        assert "<q" not in teller.shown("permission_resolved", **over)  # as older rows have it
+
     @pytest.mark.parametrize(
         ("tool", "given"),
         [
@@ -299,6 +307,17 @@ def test_a_host_that_a_command_wants_is_asked_about_by_its_name(teller: Teller) 
     assert "May it reach pypi.org?" in found
     assert "pages of pypi.org" in found
     assert "<pre" not in found
+    assert "While this runs" not in found
+
+
+def test_of_a_host_that_is_asked_about_it_is_told_what_runs(teller: Teller) -> None:
+    runs = ["npm install", "<b>\u202e"]
+    found = asks(teller, "Reach", url="https://pypi.org/", **{"while": runs})
+    assert "While this runs:" in found
+    assert "<li><code>npm install</code></li><li><code>&lt;b&gt;" in found
+    assert "U+202E" in found
+    assert "<pre" not in found
+    assert "evil" in asks(teller, "Reach", url="https://pypi.org/", **{"while": {"evil": 1}})
 
 
 def asks(teller: Teller, tool: str, *wider: dict[str, str], **given: Any) -> str:
