@@ -4,11 +4,14 @@ shows read-only, and which folders it leaves writable.
 Everything is found by directory handles, and each path that a wall will bind goes with the identity of what
 was found there: agents of other sessions run meanwhile, and whoever swaps a folder for a link must not get
 what the link points to bound into a wall.
+
+Names that are held for others (`placeholders.py`) are passed over: nothing lies under them, and they go with
+those others, perhaps before this wall stands, which could not be built then.
 """
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +22,7 @@ from permissions_app.rules.paths import fold
 from permissions_app.rules.private_keys import HEAD_BYTES, HEADER
 from sessions_app.folders import Folder
 
+from . import placeholders
 from .base import CannotConfine
 
 MOST_ENTRIES = 250_000  # half a second; a vault of notes has some thousands
@@ -29,6 +33,7 @@ GIT_FOLDER = ".git"
 WORTH_IT = frozenset({"modules", "worktrees"})
 COMMON = "commondir"
 HELD = (COMMON, "hooks")
+MAY_BE_HELD = frozenset({*placeholders.NAMES, *HELD})
 
 Identity = str  # "device:inode", as stat(1) prints it
 
@@ -41,14 +46,19 @@ class Found:
     submodules: tuple[Path, ...]  # folders of git's in those
 
 
-def look_through(vault: Path) -> Found:
-    """Raises CannotConfine where there is too much to look at: what is not seen cannot be hidden."""
+def look_through(vault: Path, standing_in: Collection[Path] = ()) -> Found:
+    """`standing_in` are the folders in which names are held for this very wall. Raises CannotConfine where
+    there is too much to look at: what is not seen cannot be hidden."""
     hidden = list[Path]()
     control_files, repositories = dict[Path, Identity](), dict[Path, Identity]()
     submodules = list[Path]()
     seen, start = 0, len(vault.parts)
+    own = [folder.stat() for folder in standing_in if folder.is_dir()]
     for folder, folders, files, handle in os.fwalk(vault, follow_symlinks=False):
         here = Path(folder)
+        if others := _held_for_others(here, (*folders, *files), handle, own):
+            folders[:] = [name for name in folders if name not in others]
+            files = [name for name in files if name not in others]
         below = [fold(part) for part in here.parts[start:]]
         seen += len(folders) + len(files)
         if seen > MOST_ENTRIES:
@@ -71,6 +81,14 @@ def look_through(vault: Path) -> Found:
             hidden += (here / name for name in folders)
             folders.clear()
     return Found(tuple(hidden), _topmost(control_files), repositories, tuple(submodules))
+
+
+def _held_for_others(
+    here: Path, names: Sequence[str], handle: int, own: Sequence[os.stat_result]
+) -> frozenset[str]:
+    held = frozenset(name for name in MAY_BE_HELD.intersection(names) if placeholders.is_ours(here / name))
+    is_own = held and any(os.path.samestat(os.fstat(handle), each) for each in own)
+    return frozenset() if is_own else held
 
 
 def writable_folders(vault: Path, patterns: Sequence[str]) -> dict[Path, Identity]:
@@ -175,11 +193,18 @@ class Shown:
 
 
 def shown(
-    vault: Path, patterns: Sequence[str] | None, hold: Callable[[Sequence[Path]], None] = lambda folders: None
+    vault: Path,
+    patterns: Sequence[str] | None,
+    hold: Callable[[Sequence[Path]], None] = lambda folders: None,
+    *,
+    directory: Path | None = None,
 ) -> Shown:
     """With `patterns` only their folders are writable; None leaves all of the vault so, but control files.
-    `hold` is told the folders of git's in which no `commondir` and no hooks may be made."""
-    found = look_through(vault)
+    `hold` is told the folders of git's in which no `commondir` and no hooks may be made. `directory` is where
+    its agent stands, if not in the vault's root."""
+    if patterns is not None and not patterns:  # read-only as a whole, so nothing is held in it for this wall
+        return Shown(writable=(), readable=(vault,), masked=look_through(vault).hidden, checked=())
+    found = look_through(vault, {vault, directory or vault})
     folders = (*found.repositories, *found.submodules)
     hold(folders)
     found.control_files.update(_held(vault, folders))

@@ -10,6 +10,7 @@ import pytest
 
 from agents_app.carrying import Carrier
 from agents_app.sandboxes import placeholders
+from agents_app.sandboxes.vaults import look_through, shown
 from permissions_app.rules.tools import ToolCall
 
 HELD = {".claude", ".mcp.json", ".agents", ".vscode", ".envrc", ".obsidian"}
@@ -179,3 +180,42 @@ def test_a_repository_says_where_it_is_until_the_last_one_lets_go(vault: Path) -
     (folder / "commondir").write_text("../elsewhere")  # somebody's own
     placeholders.hold_repositories(vault, [folder], locks)()
     assert (folder / "commondir").read_text() == "../elsewhere"
+
+
+# Of other agents, for whoever builds a wall meanwhile
+
+
+def test_a_wall_shows_the_names_that_are_held_for_it_and_no_others(vault: Path) -> None:
+    ours, theirs = hold(vault), hold(vault, vault / "project")
+    inside = shown(vault, None)
+    assert {*inside.readable, *inside.masked} == {vault / name for name in HELD}
+    below = shown(vault, None, directory=vault / "project")
+    assert len({*below.readable, *below.masked}) == 2 * len(HELD)
+    ours(), theirs()
+
+
+def test_a_wall_around_a_vault_that_is_read_only_shows_none_of_them(vault: Path) -> None:
+    git(vault, "init", "-q")
+    (vault / ".env").write_text("SECRET")
+    locks = vault.parent / "locks"
+    theirs = hold(vault), placeholders.hold_repositories(vault, [vault / ".git"], locks)
+    inside = shown(vault, ())
+    assert (inside.readable, inside.masked, inside.checked) == ((vault,), (vault / ".env",), ())
+    [let_go() for let_go in theirs]
+
+
+def test_a_repository_in_a_repository_is_held_by_the_second_agent_too(vault: Path) -> None:
+    inner = vault / ".git/modules/inner"
+    inner.mkdir(parents=True)
+    (inner / "HEAD").write_text("ref: refs/heads/main\n")
+    let_go = placeholders.hold_repositories(vault, look_through(vault).submodules, vault.parent / "locks")
+    assert (inner / "commondir").exists()
+    assert look_through(vault).submodules == (inner,)
+    let_go()
+
+
+def test_what_a_person_has_by_such_a_name_is_shown_to_all(vault: Path) -> None:
+    (vault / "project/.claude").mkdir()
+    (vault / "project/.vscode").mkdir()
+    (vault / "project/.vscode/tasks.json").write_text("{}")
+    assert {vault / "project/.claude", vault / "project/.vscode"} <= {*shown(vault, None).readable}

@@ -113,6 +113,20 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.parametrize("patterns", [(), ("Chat/artifacts/**",), None])
+def test_an_agent_that_ends_meanwhile_keeps_no_other_from_starting(
+    walled: Runs, patterns: tuple[str, ...] | None
+) -> None:
+    theirs = placeholders.hold(walled.vault, walled.vault / "Notes", walled.vault.parent / "locks")
+    ours = () if patterns == () else (walled.vault,)
+    lets_go = [placeholders.hold(walled.vault, each, walled.vault.parent / "locks") for each in ours]
+    given = launch(walled, "echo ran", patterns)
+    theirs()
+    done = walled.run(given)
+    assert done.stdout == "ran\n", done.stderr
+    [let_go() for let_go in lets_go]
+
+
 def test_a_read_only_vault_stays_one(walled: Runs) -> None:
     before = files(walled.vault)
     vault, ours = walled.vault, walled.vault.parent / "home/claude/ours"

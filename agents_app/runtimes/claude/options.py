@@ -147,11 +147,9 @@ def _with_vault(launch: Launch, request: RunRequest, ends: ExitStack) -> Launch:
     def hold(repositories: Sequence[Path]) -> None:
         ends.callback(placeholders.hold_repositories(request.vault, repositories, _locks()))
 
-    if request.writable == ():  # in a vault that is read-only as a whole nothing is planted
-        inside = vaults.shown(request.vault, ())
-    else:
+    if request.writable != ():  # in a vault that is read-only as a whole nothing is planted
         ends.callback(placeholders.hold(request.vault, request.directory, _locks()))
-        inside = vaults.shown(request.vault, request.writable, hold)
+    inside = vaults.shown(request.vault, request.writable, hold, directory=request.directory)
     return replace(
         launch,
         writable=(*launch.writable, *inside.writable),
