@@ -1,6 +1,7 @@
 """Walls around an agent's process, one file a kind."""
 
 from functools import cache
+from pathlib import Path
 
 from django.conf import settings
 
@@ -20,11 +21,9 @@ def named(name: str) -> Sandbox:
     """The one sandbox of this name in this process: it remembers what it found out."""
     if name in ENGINES:
         return Container(engine(name))
-    kinds: dict[str, type[NoWall | Bubblewrap | Recorded]] = {
-        "none": NoWall,
-        "bubblewrap": Bubblewrap,
-        "recorded": Recorded,
-    }
+    if name == "bubblewrap":
+        return Bubblewrap(kept=Path(settings.PARACHUTE_HOME) / "walls")
+    kinds: dict[str, type[NoWall | Recorded]] = {"none": NoWall, "recorded": Recorded}
     return kinds[name]()
 
 
