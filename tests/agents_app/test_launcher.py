@@ -6,12 +6,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agents_app.launcher import MARK, end_everything, executable, marked, new_mark, orders_for
-from agents_app.sandboxes.base import Launch
+from agents_app.sandboxes.base import Group, Launch
 
 PATIENCE = 20
 
@@ -98,6 +99,17 @@ def test_nothing_that_python_ignores_stays_ignored(tmp_path: Path) -> None:
     kept_by_the_c_library = 1 << 31 | 1 << 32  # signals 32 and 33, which no program can set
     masks = [int(line.split()[1], 16) & ~kept_by_the_c_library for line in done.stdout.splitlines()]
     assert masks == [0, 0]
+
+
+@pytest.mark.parametrize("joined_by", ["tasks", "cgroup.procs"])
+def test_it_joins_each_of_its_groups_before_it_becomes_its_program(tmp_path: Path, joined_by: str) -> None:
+    group = tmp_path / "group"
+    group.mkdir()
+    (group / "cgroup.procs").touch()
+    (group / joined_by).touch()
+    given = launch(tmp_path, "/bin/cat", str(group / joined_by), str(group / "pids.max"))
+    done = run(executable(tmp_path / "launcher"), replace(given, groups=(Group(group, {"pids.max": "7"}),)))
+    assert (done.stdout, done.stderr) == ("07", "")
 
 
 def test_it_is_the_first_of_its_own_session(tmp_path: Path) -> None:

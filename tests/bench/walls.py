@@ -1,5 +1,6 @@
 """What a wall adds to a new chat: the same chat at each trust level, beside the one that has no wall."""
 
+import asyncio
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -15,6 +16,7 @@ from tests.engines import engine_here
 from tests.engines.missing import NotTested
 
 TIMES, ROUNDS = 9, 30
+PAUSE = 0.3  # seconds in which the chat before puts its things away: no person is as quick
 BUBBLEWRAP_AIM, CONTAINER_AIM = 30.0, 400.0  # ms
 
 
@@ -56,11 +58,11 @@ async def added(ours: Ours, no_engine: str) -> list[Row]:
 
 
 async def _beside_none(ours: Ours, level: str, name: str, aim: float, why_not: str = "") -> Row:
-    """In turn, so that a moment in which the machine is busy falls upon both of them, and forth and back, as
-    each begins while the one before still puts its things away."""
+    """In turn, so that a moment in which the machine is busy falls upon both of them, and forth and back."""
     took: dict[str, list[float]] = {"full": [], level: []}
     for round_ in range(ROUNDS):
         for each, times in list(took.items())[:: -1 if round_ % 2 else 1]:
+            await asyncio.sleep(PAUSE)
             try:
                 times.append(await ours.new_chat("in words", trustLevel=each) * 1e3)
             except NotAnswered as answer:
