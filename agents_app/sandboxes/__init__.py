@@ -1,7 +1,6 @@
 """Walls around an agent's process, one file a kind."""
 
 from functools import cache
-from pathlib import Path
 
 from django.conf import settings
 
@@ -21,9 +20,11 @@ def named(name: str) -> Sandbox:
     """The one sandbox of this name in this process: it remembers what it found out."""
     if name in ENGINES:
         return Container(engine(name))
-    if name == "bubblewrap":
-        return Bubblewrap(kept=Path(settings.PARACHUTE_HOME) / "walls")
-    kinds: dict[str, type[NoWall | Recorded]] = {"none": NoWall, "recorded": Recorded}
+    kinds: dict[str, type[NoWall | Bubblewrap | Recorded]] = {
+        "none": NoWall,
+        "bubblewrap": Bubblewrap,
+        "recorded": Recorded,
+    }
     return kinds[name]()
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from agents_app.limits import Limits
 
-from . import control_groups, etc_copy
+from . import control_groups
 from .base import CannotConfine, Launch
 from .checks import checked
 from .mounts import HOME, mounts
@@ -52,14 +52,11 @@ class Bubblewrap:
         clock: Callable[[], float] = time.monotonic,
         *,
         user: int | None = None,
-        kept: Path | None = None,
     ) -> None:
-        """`search` is where to look for the program, as in PATH; `user` who starts what is confined; `kept`
-        where what walls are made of may lie from one start to the next."""
+        """`search` is where to look for the program, as in PATH; `user` who starts what is confined."""
         self._search = search
         self._user = os.getuid() if user is None else user
         self._clock = clock
-        self._kept = kept
         self._strict = STRICT
         self._can_bound = True  # the size of a file system in memory: since bubblewrap 0.7
         self._can_group = False
@@ -80,7 +77,6 @@ class Bubblewrap:
 
     def sweep(self) -> None:
         control_groups.remove_empty()
-        etc_copy.remove_old(self._place())
 
     @property
     def counts_processes(self) -> bool:
@@ -92,11 +88,7 @@ class Bubblewrap:
         if program is None:
             raise CannotConfine("bubblewrap is not installed.")
         directory = str(launch.directory.resolve())
-        try:
-            etc = etc_copy.current(self._place())
-        except OSError as error:
-            raise CannotConfine(f"What an agent sees of /etc could not be copied: {error}.") from error
-        shown = mounts(launch, etc, can_bound=self._can_bound)
+        shown = mounts(launch, can_bound=self._can_bound)
         argv = (
             program,
             *NAMESPACES,
@@ -114,13 +106,6 @@ class Bubblewrap:
             environment={**launch.environment, "HOME": str(HOME)},
             groups=groups if self._can_group else (),
         )
-
-    def _place(self) -> Path:
-        if self._kept is None:
-            self._own = tempfile.TemporaryDirectory(prefix="parachute-wall-")
-            self._kept = Path(self._own.name)
-            self._kept.chmod(0o755)  # whoever starts what is confined looks at it
-        return self._kept
 
     def _counted(self, launch: Launch) -> tuple[str, ...]:
         argv = checked(launch)
@@ -150,13 +135,13 @@ class Bubblewrap:
             vault = Path(folder)
             writes = ("/bin/sh", "-c", "echo ran > here")
             given = Launch(writes, {"PATH": "/usr/bin:/bin"}, vault, vault, limits=Limits())
+            confined = self._confined(given)
+            environment = dict(confined.environment)
             try:
-                confined = self._confined(given)
-                environment = dict(confined.environment)
                 done = subprocess.run(
                     confined.argv, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=10
                 )
-            except (CannotConfine, OSError, subprocess.TimeoutExpired) as error:
+            except (OSError, subprocess.TimeoutExpired) as error:
                 return str(error)
             if done.returncode == 0 and (vault / "here").is_file():
                 return ""

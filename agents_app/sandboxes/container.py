@@ -19,8 +19,7 @@ from agents_app.limits import Limits
 
 from .base import MARK, CannotConfine, Launch
 from .checks import checked
-from .etc_copy import OURS
-from .mounts import HOME, MASK, MEMORY, READ_WRITE, named_paths
+from .mounts import HOME, MASK, MEMORY, OURS, READ_WRITE, named_paths
 
 RAN, FAILED = 300.0, 10.0  # seconds that an answer is good for
 ANSWERS_WITHIN = 30.0  # seconds, also where it makes its first container

@@ -9,9 +9,18 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from .base import CannotConfine, Launch
-from .etc_copy import ETC
 
 HOME = Path("/home/agent")
+# Started by root, the agent is root to the kernel, only without capabilities: what root owns, it can read. So
+# nothing of /etc is there but these, and none of them is secret (/etc/ssl/private is, /etc/gitconfig may be).
+ETC = (
+    *("alternatives", "bash.bashrc", "fonts", "inputrc", "java-17-openjdk", "java-21-openjdk", "ld.so.cache"),
+    *("ld.so.conf", "ld.so.conf.d", "locale.alias", "localtime", "magic", "mime.types", "os-release"),
+    *("protocols", "services", "shells", "timezone"),
+    *("ca-certificates", "pki/ca-trust/extracted", "pki/tls/certs"),
+    *("ssl/cert.pem", "ssl/certs", "ssl/openssl.cnf"),
+)
+OURS = Path(__file__).parent / "etc"  # names one user and one host, and none of the machine's
 TOP = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 # To these files, too, root without capabilities is root: from behind this wall /proc/sys/kernel/core_pattern
 # could be opened for writing, and what stands there the kernel runs on the host. Docker closes the same ones.
@@ -30,13 +39,13 @@ MOST = 8_900  # bubblewrap takes 9,000 arguments
 READ_WRITE, READ_ONLY, MASK = range(3)
 
 
-def mounts(launch: Launch, etc: Path, *, can_bound: bool = True) -> list[str]:
-    """`etc` is shown as /etc. Raises CannotConfine where a path is not there or would hide the system."""
+def mounts(launch: Launch, *, can_bound: bool = True) -> list[str]:
+    """Raises CannotConfine where a path is not there or would hide the system."""
     sized = ("--size", str(launch.limits.scratch)) if launch.limits and can_bound else ()
-    named = _beside_etc(named_paths(launch))
+    named = named_paths(launch)
     masked_folders = [path for path, how in named if how == MASK and path.is_dir()]
     arguments = [
-        *_system(etc),
+        *_system(),
         *("--proc", "/proc", *_kernel(), "--dev", "/dev"),
         *(word for path in (SHARED, *MEMORY) for word in (*sized, "--tmpfs", str(path))),
         *_links((launch.vault, *launch.writable, *launch.readable), [path for path, _ in named]),
@@ -48,18 +57,14 @@ def mounts(launch: Launch, etc: Path, *, can_bound: bool = True) -> list[str]:
     return arguments
 
 
-def _beside_etc(named: list[tuple[Path, int]]) -> list[tuple[Path, int]]:
-    """Nothing can be mounted in the copy, and nothing has to be hidden in it."""
-    for path, how in named:
-        if how != MASK and path.is_relative_to(ETC):
-            raise CannotConfine(f"{path} lies in {ETC}: an agent behind a wall cannot be given it.")
-    return [(path, how) for path, how in named if not path.is_relative_to(ETC)]
-
-
-def _system(etc: Path) -> list[str]:
-    arguments = ["--ro-bind", "/usr", "/usr", "--ro-bind", str(etc), str(ETC)]
+def _system() -> list[str]:
+    arguments = ["--ro-bind", "/usr", "/usr"]
     for path in (Path("/", name) for name in TOP):
         arguments += _as_on_the_host(path)
+    for path in (Path("/etc", name) for name in ETC):
+        arguments += _as_on_the_host(path)
+    for path in sorted(OURS.iterdir()):
+        arguments += ["--ro-bind", str(path), f"/etc/{path.name}"]
     return arguments
 
 
@@ -72,6 +77,7 @@ def _kernel() -> list[str]:
 def _as_on_the_host(path: Path) -> list[str]:
     if not path.exists():
         return []
+    # A link into /usr stays one: programs read the name of the time zone from where /etc/localtime points.
     if path.is_symlink() and path.resolve().is_relative_to("/usr"):
         return ["--symlink", str(path.readlink()), str(path)]
     return ["--ro-bind", str(path), str(path)]
