@@ -5,13 +5,14 @@ Everything is found by directory handles, and each path that a wall will bind go
 was found there: agents of other sessions run meanwhile, and whoever swaps a folder for a link must not get
 what the link points to bound into a wall.
 
-Names that are held for others (`placeholders.py`) are passed over: nothing lies under them, and they go with
-those others, perhaps before this wall stands, which could not be built then.
+Where a vault is read-only as a whole, names that are held for others (`placeholders.py`) are passed over:
+nothing lies under them, and they go with those others, perhaps before this wall stands, which could not be
+built then. Elsewhere they are shown read-only: who could remove one from outside would open the other's wall.
 """
 
 import os
 import stat
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +34,6 @@ GIT_FOLDER = ".git"
 WORTH_IT = frozenset({"modules", "worktrees"})
 COMMON = "commondir"
 HELD = (COMMON, "hooks")
-MAY_BE_HELD = frozenset({*placeholders.NAMES, *HELD})
 
 Identity = str  # "device:inode", as stat(1) prints it
 
@@ -46,17 +46,16 @@ class Found:
     submodules: tuple[Path, ...]  # folders of git's in those
 
 
-def look_through(vault: Path, standing_in: Collection[Path] = ()) -> Found:
-    """`standing_in` are the folders in which names are held for this very wall. Raises CannotConfine where
-    there is too much to look at: what is not seen cannot be hidden."""
+def look_through(vault: Path, *, past: frozenset[str] = frozenset(HELD)) -> Found:
+    """`past` are the names that it passes over where they are only held; those in `.git` are held anew for
+    each wall. Raises CannotConfine where there is too much to look at: what is not seen cannot be hidden."""
     hidden = list[Path]()
     control_files, repositories = dict[Path, Identity](), dict[Path, Identity]()
     submodules = list[Path]()
     seen, start = 0, len(vault.parts)
-    own = [folder.stat() for folder in standing_in if folder.is_dir()]
     for folder, folders, files, handle in os.fwalk(vault, follow_symlinks=False):
         here = Path(folder)
-        if others := _held_for_others(here, (*folders, *files), handle, own):
+        if others := {n for n in past.intersection((*folders, *files)) if placeholders.is_ours(here / n)}:
             folders[:] = [name for name in folders if name not in others]
             files = [name for name in files if name not in others]
         below = [fold(part) for part in here.parts[start:]]
@@ -81,14 +80,6 @@ def look_through(vault: Path, standing_in: Collection[Path] = ()) -> Found:
             hidden += (here / name for name in folders)
             folders.clear()
     return Found(tuple(hidden), _topmost(control_files), repositories, tuple(submodules))
-
-
-def _held_for_others(
-    here: Path, names: Sequence[str], handle: int, own: Sequence[os.stat_result]
-) -> frozenset[str]:
-    held = frozenset(name for name in MAY_BE_HELD.intersection(names) if placeholders.is_ours(here / name))
-    is_own = held and any(os.path.samestat(os.fstat(handle), each) for each in own)
-    return frozenset() if is_own else held
 
 
 def writable_folders(vault: Path, patterns: Sequence[str]) -> dict[Path, Identity]:
@@ -193,18 +184,14 @@ class Shown:
 
 
 def shown(
-    vault: Path,
-    patterns: Sequence[str] | None,
-    hold: Callable[[Sequence[Path]], None] = lambda folders: None,
-    *,
-    directory: Path | None = None,
+    vault: Path, patterns: Sequence[str] | None, hold: Callable[[Sequence[Path]], None] = lambda folders: None
 ) -> Shown:
     """With `patterns` only their folders are writable; None leaves all of the vault so, but control files.
-    `hold` is told the folders of git's in which no `commondir` and no hooks may be made. `directory` is where
-    its agent stands, if not in the vault's root."""
-    if patterns is not None and not patterns:  # read-only as a whole, so nothing is held in it for this wall
-        return Shown(writable=(), readable=(vault,), masked=look_through(vault).hidden, checked=())
-    found = look_through(vault, {vault, directory or vault})
+    `hold` is told the folders of git's in which no `commondir` and no hooks may be made."""
+    if patterns is not None and not patterns:  # read-only as a whole: nothing is held in it for this wall
+        found = look_through(vault, past=frozenset({*placeholders.NAMES, *HELD}))
+        return Shown(writable=(), readable=(vault,), masked=found.hidden, checked=())
+    found = look_through(vault)
     folders = (*found.repositories, *found.submodules)
     hold(folders)
     found.control_files.update(_held(vault, folders))

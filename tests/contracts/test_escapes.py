@@ -113,18 +113,22 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("patterns", [(), ("Chat/artifacts/**",), None])
-def test_an_agent_that_ends_meanwhile_keeps_no_other_from_starting(
-    walled: Runs, patterns: tuple[str, ...] | None
-) -> None:
-    theirs = placeholders.hold(walled.vault, walled.vault / "Notes", walled.vault.parent / "locks")
-    ours = () if patterns == () else (walled.vault,)
-    lets_go = [placeholders.hold(walled.vault, each, walled.vault.parent / "locks") for each in ours]
-    given = launch(walled, "echo ran", patterns)
-    theirs()
+def test_an_agent_that_ends_meanwhile_keeps_no_read_only_one_from_starting(walled: Runs) -> None:
+    let_go = placeholders.hold(walled.vault, walled.vault / "Notes", walled.vault.parent / "locks")
+    given = launch(walled, "echo ran", ())
+    let_go()
     done = walled.run(given)
     assert done.stdout == "ran\n", done.stderr
-    [let_go() for let_go in lets_go]
+
+
+def test_no_agent_opens_the_wall_of_another(walled: Runs) -> None:
+    """It could, by removing the names that are held for the other: their mounts go with them."""
+    let_go = placeholders.hold(walled.vault, walled.vault / "Notes", walled.vault.parent / "locks")
+    names = [name for name in placeholders.NAMES if name != ".envrc"]
+    tries = [f"cd Notes && rm -rf {name}; mkdir {name} && echo EVIL > {name}/x" for name in names]
+    run(walled, each_of(tries), None)
+    assert all(placeholders.is_ours(walled.vault / "Notes" / name) for name in names)
+    let_go()
 
 
 def test_a_read_only_vault_stays_one(walled: Runs) -> None:

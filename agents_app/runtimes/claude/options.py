@@ -149,7 +149,7 @@ def _with_vault(launch: Launch, request: RunRequest, ends: ExitStack) -> Launch:
 
     if request.writable != ():  # in a vault that is read-only as a whole nothing is planted
         ends.callback(placeholders.hold(request.vault, request.directory, _locks()))
-    inside = vaults.shown(request.vault, request.writable, hold, directory=request.directory)
+    inside = vaults.shown(request.vault, request.writable, hold)
     return replace(
         launch,
         writable=(*launch.writable, *inside.writable),
