@@ -1,6 +1,8 @@
 """Whether a session acts without asking, as far as that can be said before a turn runs: behind which wall it
 comes then is found out when it does."""
 
+from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -15,7 +17,7 @@ from sessions_app.access.caller import Caller
 from sessions_app.errors import Forbidden, Invalid
 from sessions_app.models import Kind, Session
 
-TOOL = "permissions:trustMode"
+TOOL = "permissions"
 
 
 def is_somebodys(session: Session) -> bool:
@@ -42,11 +44,12 @@ def let_act(caller: Caller, session_id: UUID) -> Session:
         )
     wanted = with_trust_mode(session.metadata, unwalled=not is_walled)
     if wanted != session.metadata:
-        record(caller, session, Outcome.GRANTED)
+        record(caller, session, Outcome.GRANTED, {"trustMode": True})
     return services.change(session, {"metadata": wanted})
 
 
-def record(caller: Caller, session: Session, outcome: Outcome) -> None:
+def record(caller: Caller, session: Session, outcome: Outcome, rights: Mapping[str, Any]) -> None:
+    """That a person gave a session these rights, or took them away."""
     entry = Entry(
         kind=AuditKind.GRANT,
         outcome=outcome,
@@ -54,6 +57,6 @@ def record(caller: Caller, session: Session, outcome: Outcome) -> None:
         workspace_id=session.workspace_id,
         session_id=session.pk,
         tool=TOOL,
-        arguments={"trustMode": outcome == Outcome.GRANTED},
+        arguments=rights,
     )
     audit.record_on_commit(entry)

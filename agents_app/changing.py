@@ -1,5 +1,7 @@
 """What people change about a session, where its agent has a part in it: which model, behind which wall."""
 
+from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -8,10 +10,10 @@ from agents_app import acting
 from agents_app.trust import is_above
 from agents_app.turns.opening import allowed_model, check_trust
 from permissions_app.audit import Outcome
-from permissions_app.session_permissions import acts_without_asking
 from sessions_app import services
 from sessions_app.access.caller import Caller
 from sessions_app.errors import TrustTooHigh
+from sessions_app.metadata import PERMISSIONS
 from sessions_app.models import Session
 from sessions_app.schemas import SessionChange
 
@@ -25,10 +27,24 @@ def change(caller: Caller, session_id: UUID, order: SessionChange) -> Session:
     if order.trust_level is not None:
         _check_is_less(caller, session, order.trust_level)
     wanted = order.columns(session)
-    after = wanted.get("metadata", session.metadata)
-    if acts_without_asking(session.metadata) and not acts_without_asking(after):
-        acting.record(caller, session, Outcome.REVOKED)
+    if taken := _taken(session, wanted):
+        acting.record(caller, session, Outcome.REVOKED, taken)
     return services.change(session, wanted)
+
+
+def _taken(session: Session, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The rights that it has no more: for a person to read in the audit."""
+    held = session.metadata[PERMISSIONS]
+    kept = wanted.get("metadata", session.metadata)[PERMISSIONS]
+    taken = {name: _gone(right, kept[name]) for name, right in held.items() if kept[name] != right}
+    if wanted.get("trust_level", session.trust_level) != session.trust_level:
+        taken["trustLevel"] = f"{session.trust_level}, now {wanted['trust_level']}"
+    return taken
+
+
+def _gone(held: Any, kept: Any) -> Any:
+    is_part = isinstance(held, list) and isinstance(kept, list)
+    return [each for each in held if each not in kept] if is_part else held
 
 
 def _check_is_less(caller: Caller, session: Session, trust: str) -> None:

@@ -47,6 +47,9 @@ KINDS = {
     "sandbox_unavailable": Kind(
         noop("No wall to run behind"), noop("Install bubblewrap, or choose another trust level."), False, 503
     ),
+    "trust_too_high": Kind(
+        noop("More than is allowed here"), noop("An operator can change that."), False, 422
+    ),
     "budget_exceeded": Kind(
         noop("The budget is spent"), noop("Raise the budget or wait for tomorrow."), False, 429
     ),

@@ -118,6 +118,7 @@ class Gate:
         self._allowed: dict[str, ToolCall] = {}
         self._asked: dict[str, _Asked] = {}
         self._refused: set[str] = set()
+        self._untold: dict[str, Decision] = {}
         self._carried: set[str] = set()
         self.carries: Carries | None = None
 
@@ -141,7 +142,7 @@ class Gate:
                     await self._refuse(call, decision)
         except Exception as error:
             log.exception("The gate failed and refused %s", call.name)
-            return _failed(error)
+            return self._failed(call, error)
         return decision
 
     def _look(self, call: ToolCall, directory: Path) -> _Look:
@@ -185,9 +186,11 @@ class Gate:
         return asked is not None and asked.call == call
 
     async def ask(self, call: ToolCall) -> Answer:
-        """Waits for a person's answer to a call that it `asks_about`. Once a call."""
+        """Waits for a person's answer to a call that it `asks_about`. Once a call. Until it is allowed it
+        counts as refused by the gate, also where nobody waits for the answer any more."""
         answer: Answer | None = None
         began = monotonic()
+        self._refused.add(call.id)
         try:
             asked = self._asked.pop(call.id)
             assert asked.call == call
@@ -198,21 +201,35 @@ class Gate:
             if answer.decision.verdict is Verdict.ALLOW:
                 await self._mark(call, asked.setting)
                 self._allowed[call.id] = call
+                self._refused.discard(call.id)
             else:
                 await self._refuse(call, answer.decision)
         except Exception as error:
             log.exception("Nobody could be asked, and %s was refused", call.name)
             if answer is not None and answer.decision.verdict is Verdict.DENY:
                 return answer
-            return Answer(_failed(error))
+            failed = self._failed(call, error)
+            self._audit(call, failed, (monotonic() - began) * 1000)
+            return Answer(failed)
         return answer
 
     async def refused_elsewhere(self, call: ToolCall, rule: str, reason: str) -> Decision:
-        """A refusal that the gate did not make itself, such as the CLI's own: told all the same, once."""
+        """A refusal that the gate did not make itself, such as the CLI's own: told all the same, once. Of one
+        that it made and could not tell it is reminded."""
+        if failed := self._untold.pop(call.id, None):
+            await self._refuse(call, failed)
+            return failed
         decision = Decision(Verdict.DENY, rule, reason)
         if call.id not in self._refused | self._carried:
             self._audit(call, decision, 0.0)
             await self._refuse(call, decision)
+        return decision
+
+    def _failed(self, call: ToolCall, error: Exception) -> Decision:
+        """The stream may be what failed: it is told of this with the end of the turn."""
+        decision = deny("gate_failed", f"The gate could not decide ({type(error).__name__}).")
+        self._refused.add(call.id)
+        self._untold[call.id] = decision
         return decision
 
     async def _refuse(self, call: ToolCall, decision: Decision) -> None:
@@ -257,7 +274,3 @@ class Gate:
     async def _again(self, asked: _Asked) -> Decision:
         look = await looked_up(self._look)(asked.call, asked.setting.working_directory)
         return look.decision
-
-
-def _failed(error: Exception) -> Decision:
-    return Decision(Verdict.DENY, "gate_failed", f"The gate could not decide ({type(error).__name__}).")

@@ -39,7 +39,7 @@ class ToolRequestQuerySet(models.QuerySet[Any]):
         return self.filter(caller.within("session__workspace"))
 
     def decidable_by(self, caller: Caller) -> ToolRequestQuerySet:
-        """A command that no wall holds is an operator's to allow."""
+        """What no wall holds is an operator's."""
         from sessions_app.access.caller import MAY_WRITE
 
         found = self.filter(caller.within("session__workspace", MAY_WRITE))

@@ -13,7 +13,7 @@ from permissions_app.querysets import ToolRequestQuerySet
 from permissions_app.rules.paths import NotUnderstood
 from permissions_app.rules.setting import Patterns
 from permissions_app.rules.suggestions import Preview, permission_type, preview
-from permissions_app.rules.tools import ToolCall, named_paths
+from permissions_app.rules.tools import REACH, ToolCall, named_paths
 from permissions_app.schemas import PendingQuestion, PermissionRequest
 from permissions_app.services.deciding import found
 from permissions_app.session_permissions import setting_of
@@ -73,7 +73,7 @@ def previewed(caller: Caller, request_id: UUID, pattern: str) -> Preview:
     used = SessionEvent.objects.filter(
         session__workspace=session.workspace_id,
         type=EventType.TOOL_USE,
-        payload__tool__name=request.tool_name,
+        payload__tool__name="WebFetch" if request.tool_name == REACH else request.tool_name,
         created_at__gte=timezone.now() - LOOKS_BACK,
     )
     tools = used.order_by("-created_at").values_list("payload__tool", flat=True)[:LOOKS_AT]
@@ -88,7 +88,7 @@ def previewed(caller: Caller, request_id: UUID, pattern: str) -> Preview:
 def in_short(call: ToolCall) -> str:
     """What it is about, in a line."""
     try:
-        about = call.input.get("command") or next(iter(named_paths(call)), "")
+        about = call.input.get("command") or call.input.get("url") or next(iter(named_paths(call)), "")
     except NotUnderstood:
         about = ""
     return str(about or call.name)[:LONGEST_LINE]

@@ -8,6 +8,7 @@ from django.conf import settings
 from permissions_app.models import ToolRequest
 from permissions_app.rules.setting import Patterns, Setting, Trust
 from permissions_app.rules.tools import ToolCall
+from sessions_app.access.models import TrustLevel
 from sessions_app.metadata import PERMISSIONS, UNWALLED, Metadata
 from sessions_app.models import Session
 
@@ -48,7 +49,7 @@ def setting_of(request: ToolRequest, session: Session, patterns: Patterns) -> Se
     return Setting(
         trust=Trust(session.trust_level),
         behind_wall=not request.on_host,
-        operator=False,
+        operator=session.trust_level == TrustLevel.FULL,  # else it could not have been asked about
         vault=Path(session.workspace.vault_path).resolve(),
         working_directory=Path(request.directory),
         home=Path(settings.PARACHUTE_HOME).resolve(),

@@ -12,6 +12,7 @@ PERMISSIONS = "permissions"
 UNWALLED = "acts_without_a_wall"  # an operator let it act without asking where no wall stands
 OURS = frozenset({PERMISSIONS, UNWALLED, "curator_last_run", "curator_session_id"})
 LARGEST = 16_000  # characters as JSON: it goes with every page of a list
+WORDS = 4  # characters by which it may grow as it becomes less: "false" is longer than "true"
 
 
 def merged(held: Metadata, given: Metadata) -> Metadata:
@@ -20,7 +21,7 @@ def merged(held: Metadata, given: Metadata) -> Metadata:
     fresh = {key: value for key, value in fresh.items() if value is not None or key in OURS}
     if PERMISSIONS in given:
         fresh[PERMISSIONS] = narrowed(held[PERMISSIONS], given[PERMISSIONS])
-    _check(fresh)
+    check(fresh, held)
     return fresh
 
 
@@ -38,7 +39,8 @@ def _less(held: Any, wanted: Any) -> Any:
     return [each for each in held if each in wanted]
 
 
-def _check(metadata: Metadata) -> None:
+def check(metadata: Metadata, held: Metadata) -> None:
+    """What has become less is always taken: somebody takes rights away."""
     try:
         is_good = storable(metadata) == metadata
         length = len(json.dumps(metadata, allow_nan=False))
@@ -46,5 +48,5 @@ def _check(metadata: Metadata) -> None:
         raise Invalid.field("metadata", "It holds what JSON has no word for.") from error
     if not is_good:
         raise Invalid.field("metadata", "It holds a character that is no text (NUL or half of a pair).")
-    if length > LARGEST:
+    if length > max(LARGEST, len(json.dumps(held)) + WORDS):
         raise Invalid.field("metadata", f"It has {length:,} characters as JSON; {LARGEST:,} are kept.")

@@ -315,12 +315,16 @@ def check_trust(caller: Caller, workspace: Workspace, trust: str, *floors: str |
     whole computer does what whoever writes to it says. `floors`: of its agent, bot user and parent."""
     floor = narrowest(workspace.trust_floor, *floors)
     if is_above(trust, floor):
-        raise TrustTooHigh(f"At most {floor} is allowed here.")
+        raise TrustTooHigh(too_high(floor))
     if trust == TrustLevel.FULL and not caller.is_operator:
         raise Forbidden("Only an operator may use a session with the whole computer.")
     # What is known to run nowhere is refused now; the rest is known to the worker alone.
     if refusal := walls.never_available(trust):
         raise SandboxUnavailable(refusal)
+
+
+def too_high(floor: TrustLevel) -> str:
+    return f"At most “{floor.label}” is allowed here. Give the chat that trust level, or start a new one."
 
 
 def allowed_model(wanted: str | None) -> str:

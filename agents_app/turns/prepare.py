@@ -12,7 +12,8 @@ from agents_app.acting import is_somebodys
 from agents_app.errors import AgentError
 from agents_app.runtimes.base import RunRequest
 from agents_app.sandboxes.placeholders import is_ours
-from agents_app.turns.opening import about
+from agents_app.trust import is_above
+from agents_app.turns.opening import about, too_high
 from agents_app.turns.starting import Row, Start, start_of
 from agents_app.walls import wall_for
 from permissions_app.audit import PLATFORM
@@ -41,6 +42,7 @@ def prepare(turn: Turn, unresumable: str = "") -> Prepared:
     session: Session = turn.session
     warnings: list[Row] = []
     vault = _vault(session)
+    _check_floor(session)
     directory = _directory(session, vault, warnings)
     wall = wall_for(session.trust_level, session.workspace)
     if wall.warning:
@@ -113,6 +115,13 @@ def _vault(session: Session) -> Path:
     if not vault.is_dir():
         raise AgentError("unknown_error", f"The vault {vault} is not there.")
     return vault
+
+
+def _check_floor(session: Session) -> None:
+    """Once more: the workspace may have been restricted since the message was taken."""
+    floor = TrustLevel(session.workspace.trust_floor)
+    if is_above(session.trust_level, floor):
+        raise AgentError("trust_too_high", too_high(floor))
 
 
 def _directory(session: Session, vault: Path, warnings: list[Row]) -> Path:

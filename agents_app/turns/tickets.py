@@ -5,7 +5,7 @@ from functools import partial
 from django.db import transaction
 from django.utils import timezone
 
-from agents_app.turns.opening import about, user_message
+from agents_app.turns.opening import about, check_trust, user_message
 from agents_app.turns.ringing import ring_workers
 from permissions_app.models import ToolRequest
 from permissions_app.rules.hosts import host_of
@@ -30,6 +30,7 @@ def open_turn(request: ToolRequest, caller: Caller) -> None:
     """Called once a late approval, in its transaction and with the session locked: the approval is made by a
     conditional UPDATE, so it is the platform's word exactly once. One that has failed takes no more."""
     session: Session = Session.objects.select_related("workspace").get(pk=request.session_id)
+    check_trust(caller, session.workspace, session.trust_level)
     if session.status == SessionStatus.FAILED and session.parent_id:
         return
     before = Turn.objects.open().filter(session=session).count()

@@ -33,7 +33,7 @@ class TurnAudit:
                 tool_use_id=call.id,
                 arguments=call.input,
                 rule=decision.rule,
-                pattern=getattr(decision, "pattern", ""),
+                pattern=decision.pattern,
                 latency_ms=latency_ms,
             )
         )

@@ -67,7 +67,7 @@ class ToolRequest(models.Model):
     subject = models.TextField(blank=True)  # what parallel requests have in common
     agent_name = models.CharField(max_length=100)
     digest = models.CharField(max_length=64)  # of exactly this call
-    on_host = models.BooleanField(default=False)  # no wall stands around it: only an operator decides it
+    on_host = models.BooleanField(default=False)  # no wall stands around it: only an operator answers
     answers = models.JSONField(default=dict)
     status = models.CharField(max_length=10, choices=RequestStatus, default=RequestStatus.PENDING)
     decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")

@@ -21,10 +21,11 @@ class Decision:
     verdict: Verdict
     rule: str
     reason: str
+    pattern: str = ""  # that a person gave, and that covers the call
 
 
-def allow(rule: str, reason: str) -> Decision:
-    return Decision(Verdict.ALLOW, rule, reason)
+def allow(rule: str, reason: str, pattern: str = "") -> Decision:
+    return Decision(Verdict.ALLOW, rule, reason, pattern)
 
 
 def deny(rule: str, reason: str) -> Decision:

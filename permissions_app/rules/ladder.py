@@ -211,7 +211,7 @@ def _ask_beyond_agent() -> Decision:
 def _by_pattern_or_trust(request: Request, trusted: Decision) -> Decision | None:
     pattern = patterns.covering(request)
     if pattern is not None:
-        return allow("pattern", f"A person allowed this: {pattern}")
+        return allow("pattern", f"A person allowed this: {pattern}", pattern)
     return trusted if request.setting.trust_mode else None
 
 
@@ -229,7 +229,7 @@ def _web(request: Request) -> Decision:
         return allow("named_host", "A person named this host in the session.")
     pattern = patterns.covering_host(url, setting.patterns.read)
     if pattern is not None:
-        return allow("pattern", f"A person allowed this: {pattern}")
+        return allow("pattern", f"A person allowed this: {pattern}", pattern)
     return ask(
         "unnamed_host",
         "This session has read text from the web or from a stranger, and nobody named this host in it. "

@@ -17,9 +17,10 @@ from permissions_app.services.asked import GOOD_FOR
 from permissions_app.services.telling import let_turn_go_on, tell_end
 from permissions_app.session_permissions import call_of, patterns_of, setting_of, with_patterns
 from permissions_app.signals import granted_late
-from sessions_app import services
+from sessions_app import metadata, services
 from sessions_app.access.caller import Caller
 from sessions_app.errors import AlreadyDecided, Forbidden, Invalid, NotFound
+from sessions_app.metadata import Metadata
 from sessions_app.models import Session, Turn
 
 MOST_PATTERNS = 100  # of a kind: they go with every page of a list
@@ -72,6 +73,7 @@ def answer(
 ) -> ToolRequest:
     request, _, turn = _locked(caller, request_id, session_id)
     _check_kind(request, RequestKind.QUESTION)
+    check_may_decide(caller, request)
     asked = {each.get("question") for each in request.input["questions"]}
     for text in answers:
         if text not in asked:
@@ -92,8 +94,8 @@ def found(caller: Caller, request_id: UUID, session_id: UUID | None = None) -> T
 
 
 def check_may_decide(caller: Caller, request: ToolRequest) -> None:
-    is_operators = request.on_host and not request.is_question
-    if is_operators and not caller.is_operator:
+    """An answer to a question too tells an agent what to do."""
+    if request.on_host and not caller.is_operator:
         raise Forbidden("No wall stands around this session, so only an operator decides what it does.")
 
 
@@ -177,12 +179,20 @@ def _widened(session: Session, request: ToolRequest, pattern: str) -> Patterns:
         raise Invalid.field("pattern", str(refusal)) from refusal
     if covers(call_of(request), setting_of(request, session, patterns)) is None:
         raise Invalid.field("pattern", "This pattern does not cover what was asked. Choose one that does.")
-    if max(map(len, (patterns.read, patterns.write, patterns.bash))) > MOST_PATTERNS:
-        raise Invalid.field(
-            "pattern", f"A session has at most {MOST_PATTERNS}. Take some away, or a wider one."
-        )
-    services.change(session, {"metadata": with_patterns(session.metadata, patterns)})
+    widened = with_patterns(session.metadata, patterns)
+    _check_room(patterns, widened, session.metadata)
+    services.change(session, {"metadata": widened})
     return patterns
+
+
+def _check_room(patterns: Patterns, widened: Metadata, held: Metadata) -> None:
+    try:
+        metadata.check(widened, held)
+        has_room = max(map(len, (patterns.read, patterns.write, patterns.bash))) <= MOST_PATTERNS
+    except Invalid:
+        has_room = False
+    if not has_room:
+        raise Invalid.field("pattern", "This session has too many. Take some away, or choose a wider one.")
 
 
 def _grant_what_is_covered(

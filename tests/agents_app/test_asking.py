@@ -23,7 +23,8 @@ from permissions_app.rules.setting import Setting
 from permissions_app.rules.suggestions import covers, exactly
 from permissions_app.rules.tools import ToolCall
 from sessions_app import bus
-from sessions_app.errors import AlreadyDecided
+from sessions_app.access.models import TrustLevel, Workspace
+from sessions_app.errors import AlreadyDecided, TrustTooHigh
 from sessions_app.log import HoldLost
 from sessions_app.models import Session, Turn, TurnStatus
 from sessions_app.threads import in_thread
@@ -350,6 +351,19 @@ class TestAnAnswerThatNobodyTook:
         woken = await Turn.objects.exclude(pk=opened.turn_id).aget()
         answers = [event.payload async for event in woken.events.filter(type="tool_result").order_by("seq")]
         assert [answer["isError"] for answer in answers] == [False, True]
+
+    async def test_nothing_is_allowed_late_above_what_the_workspace_allows_by_now(
+        self, engine: Engine, settings: Any
+    ) -> None:
+        settings.PARACHUTE_PERMISSION_TIMEOUT = 0
+        engine.runtime.scripts["ask"] = [use()]
+        await engine.run(await engine.say("ask"))
+        await Workspace.objects.aupdate(trust_floor=TrustLevel.SANDBOXED)
+        request = await ToolRequest.objects.aget()
+        with pytest.raises(TrustTooHigh):
+            await in_thread(services.grant)(engine.caller, request.pk)
+        assert (await decided(request)).status == RequestStatus.EXPIRED
+        assert await Turn.objects.acount() == 1
 
     async def test_after_a_day_it_is_too_late(self, engine: Engine, settings: Any) -> None:
         settings.PARACHUTE_PERMISSION_TIMEOUT = 0

@@ -18,6 +18,7 @@ from agents_app.turns import run as running
 from agents_app.turns.run import run_session
 from agents_app.turns.worker import Holder
 from permissions_app.gate import Gate
+from sessions_app.access.models import TrustLevel, Workspace
 from sessions_app.models import Kind, Session, SessionStatus, Turn, TurnStatus
 from sessions_app.threads import in_thread
 from tests.agents_app.engine import Engine, events, has_no_gaps, last_words, pause, turn_of, types
@@ -38,6 +39,18 @@ async def test_a_failure_of_the_agent_is_a_typed_error(engine: Engine) -> None:
         "canRetry": True,
         "retryDelayMs": None,
     }
+
+
+async def test_a_message_that_waited_does_not_run_above_what_the_workspace_allows_by_now(
+    engine: Engine,
+) -> None:
+    opened = await engine.say("hi")
+    await Workspace.objects.aupdate(trust_floor=TrustLevel.SANDBOXED)
+    await engine.run(opened)
+    end = last_words(await events(opened))
+    assert (end["code"], end["canRetry"]) == ("trust_too_high", False)
+    assert "Read-only box" in end["message"]
+    assert engine.runtime.requests == []
 
 
 async def test_the_turn_is_failed_and_a_chat_goes_on(engine: Engine) -> None:

@@ -54,7 +54,7 @@ async def test_both_are_told_and_are_rows_of_the_audit(
     async with ada_calls.streaming("GET", f"/api/chat/{asking}/events?after=2") as stream:
         told = [await stream.next() for _ in range(2)]
     assert [each.data["metadata"]["permissions"]["trustMode"] for each in told] == [False, True]
-    rows = [each for each in audited if each.tool == "permissions:trustMode"]
+    rows = [each for each in audited if each.tool == "permissions"]
     assert [(each.kind, each.outcome) for each in rows] == [("grant", "revoked"), ("grant", "granted")]
     assert {str(each.session_id) for each in rows} == {asking}
 

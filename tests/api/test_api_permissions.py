@@ -270,6 +270,36 @@ async def test_a_preview_says_what_a_pattern_would_have_covered(
     here.go_on.set()
 
 
+async def test_a_preview_with_the_whole_computer_says_what_stays_denied(
+    ada_calls: Web, worker: ScriptedRuntime, vault: Any
+) -> None:
+    worker.scripts["run"] = [Use("Bash", {"command": each}) for each in ("git status", "ls", "sudo ls")]
+    asking = Hold(asyncio.Event(), asyncio.Event())
+    worker.scripts["run"].append(asking)
+    session = (await ada_calls.say("run", trustLevel="full"))["sessionId"]
+    await asking.reached.wait()
+    asked = await in_thread(asks)(
+        session, tool_name="Bash", permission_type="bash", directory=str(vault), on_host=True
+    )
+    shown = await ada_calls.get(f"/api/permissions/{asked.pk}/preview?pattern=git status")
+    assert shown.json == {"covered": ["git status"], "notCovered": ["ls"], "denyListed": ["sudo ls"]}
+    asking.go_on.set()
+
+
+async def test_a_preview_of_a_host_looks_at_what_was_fetched(
+    ada_calls: Web, worker: ScriptedRuntime, vault: Any
+) -> None:
+    pages = ["https://pears.example/a", "https://plums.example/b"]
+    asking = Hold(asyncio.Event(), asyncio.Event())
+    worker.scripts["read"] = [*(Use("WebFetch", {"url": url, "prompt": "?"}) for url in pages), asking]
+    session = (await ada_calls.say("read"))["sessionId"]
+    await asking.reached.wait()
+    asked = await in_thread(asks)(session, tool_name="Reach", permission_type="read", directory=str(vault))
+    shown = await ada_calls.get(f"/api/permissions/{asked.pk}/preview?pattern=https://pears.example/")
+    assert shown.json == {"covered": pages[:1], "notCovered": pages[1:], "denyListed": []}
+    asking.go_on.set()
+
+
 class TestTheInbox:
     async def test_it_says_what_is_pending_and_then_what_comes_and_goes(
         self, ada_calls: Web, session: str, request_: ToolRequest

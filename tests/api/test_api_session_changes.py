@@ -9,6 +9,7 @@ import pytest
 from django.test import override_settings
 
 from agents_app.runtimes.scripted import Hold, Say, ScriptedRuntime, Use
+from permissions_app.audit import Entry
 from sessions_app.access.models import Workspace
 from sessions_app.errors import NotFound
 from sessions_app.models import EventType, Message, Receipt, Session, SessionEvent, Turn
@@ -218,6 +219,26 @@ class TestMetadata:
         await Session.objects.aupdate(metadata={"permissions": held})
         answer = await ada_calls.patch(f"/api/chat/{session}", {"metadata": {"permissions": wanted}})
         assert answer.json["metadata"]["permissions"] == kept
+
+    async def test_what_was_taken_is_a_row_of_the_audit(self, ada_calls: Web, audited: list[Entry]) -> None:
+        session = await new(ada_calls)
+        held = {"write": ["a", "b"], "bash": ["ls"], "trustMode": False}
+        await Session.objects.aupdate(metadata={"permissions": held})
+        less = {"metadata": {"permissions": {"write": ["b"]}}, "trustLevel": "sandboxed"}
+        for _ in range(2):  # the second time there is nothing to take
+            await ada_calls.patch(f"/api/chat/{session}", less)
+        rows = [each for each in audited if each.tool == "permissions"]
+        assert [(each.outcome, dict(each.arguments)) for each in rows] == [
+            ("revoked", {"write": ["a"], "trustLevel": "vault, now sandboxed"})
+        ]
+
+    @pytest.mark.parametrize("less", [{"trustMode": False}, {"write": []}, {"bash": ["git status"]}], ids=str)
+    async def test_rights_are_taken_however_many_there_are(self, less: Any, ada_calls: Web) -> None:
+        session = await new(ada_calls)
+        held = {"read": [], "write": ["x" * 500] * 40, "bash": ["git status", "ls"], "trustMode": True}
+        await Session.objects.aupdate(metadata={"permissions": held})
+        answer = await ada_calls.patch(f"/api/chat/{session}", {"metadata": {"permissions": less}})
+        assert (answer.status, answer.json["metadata"]["permissions"]) == (200, {**held, **less})
 
 
 class TestArchive:

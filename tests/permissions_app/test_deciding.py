@@ -214,12 +214,16 @@ class TestWhoMay:
         assert (request.status, request.opened_until) == (RequestStatus.PENDING, None)
         assert services.grant(as_ada, request.pk).status == RequestStatus.GRANTED
 
-    def test_a_question_that_no_wall_holds_is_a_members_to_answer(
-        self, session: Session, as_ben: Caller
+    def test_a_question_that_no_wall_holds_is_an_operators_to_answer(
+        self, session: Session, as_ada: Caller, as_ben: Caller
     ) -> None:
+        """Its agent does what the answer says, on the host."""
         question = asks(session.pk, is_question=True, on_host=True)
-        services.open_card(as_ben, question.pk)
-        assert services.answer(as_ben, question.pk, {"Which?": "That."}).status == RequestStatus.ANSWERED
+        with pytest.raises(Forbidden):
+            services.open_card(as_ben, question.pk)
+        with pytest.raises(Forbidden):
+            services.answer(as_ben, question.pk, {"Which?": "That."})
+        assert services.answer(as_ada, question.pk, {"Which?": "That."}).status == RequestStatus.ANSWERED
 
     def test_a_question_is_answered_and_nothing_else(self, session: Session, as_ada: Caller) -> None:
         question, approval = asks(session.pk, is_question=True), asks(session.pk)
@@ -242,6 +246,21 @@ class TestWidening:
         assert session.metadata["permissions"]["write"] == ["Chat/artifacts/*", "Plans/*"]
         (updated,) = [each["metadata"] for each in told("session_updated") if "metadata" in each]
         assert updated == session.metadata
+
+    @pytest.mark.parametrize(
+        "held", [[f"{n}/*" for n in range(100)], ["x" * 500] * 32], ids=["many", "long"]
+    )
+    def test_a_session_keeps_so_many_and_no_more(
+        self, session: Session, writes: Ask, as_ada: Caller, held: list[str]
+    ) -> None:
+        session.metadata["permissions"]["write"] = held
+        session.save(update_fields=["metadata"])
+        request = writes("Plans/May.md")
+        with pytest.raises(Invalid) as refusal:
+            services.grant(as_ada, request.pk, pattern="Plans/*")
+        assert "too many" in str(refusal.value)
+        request.refresh_from_db()
+        assert request.status == RequestStatus.PENDING
 
     def test_once_widens_nothing(self, session: Session, writes: Ask, as_ada: Caller) -> None:
         before = session.metadata

@@ -1,18 +1,23 @@
 """The gate answers, always, and on any doubt it says no."""
 
+import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from permissions_app import gate as gates
+from permissions_app.audit import Entry
+from permissions_app.audit.decisions import TurnAudit
 from permissions_app.gate import Answer, Carried, Gate
 from permissions_app.rules.decision import Decision, Verdict, allow, deny
 from permissions_app.rules.ladder import ToolCall
-from permissions_app.rules.setting import Setting, Trust
+from permissions_app.rules.setting import Patterns, Setting, Trust
 
 READ = ToolCall("t1", "Read", {"file_path": "Welcome.md"})
 SECRET = ToolCall("t2", "Read", {"file_path": ".env"})
@@ -55,7 +60,7 @@ class Turn:
 
 class Person:
     def __init__(self) -> None:
-        self.says: Decision | Exception = allow("person", "Yes.")
+        self.says: Decision | BaseException = allow("person", "Yes.")
         self.meanwhile: Callable[[], object] = lambda: None
         self.asked: list[ToolCall] = []
         self.place: Path | None = None
@@ -63,7 +68,7 @@ class Person:
     async def __call__(self, call: ToolCall, decision: Decision, setting: Setting) -> Answer:
         self.asked.append(call)
         self.meanwhile()
-        if isinstance(self.says, Exception):
+        if isinstance(self.says, BaseException):
             raise self.says
         return Answer(self.says, place=self.place)
 
@@ -378,10 +383,48 @@ async def test_each_decision_is_audited_once_with_what_it_took(setting: Setting,
     await gate.refused_elsewhere(SECRET, "deny_list", "The CLI says so too.")
     await gate.refused_elsewhere(QUESTION, "deny_list", "The CLI alone says so.")
     turn.is_held = ConnectionError()
-    await gate(READ, setting.vault)
+    await gate(PLAIN, setting.vault)
+    await gate.refused_elsewhere(PLAIN, "deny_list", "The CLI lists it with what it refused.")
     assert [(each[0], each[1].value, each[2]) for each in heard] == [
         ("t1", "allow", allowed.rule),
         ("t2", "deny", "deny_list"),
         ("t3", "deny", "deny_list"),
-        ("t1", "deny", "gate_failed"),
+        ("t6", "deny", "gate_failed"),
     ]
+    assert turn.refusals == [("t2", "deny_list"), ("t3", "deny_list"), ("t6", "gate_failed")]
+
+
+@pytest.mark.parametrize(
+    ("says", "rules"),
+    [(asyncio.CancelledError(), ["control_file"]), (ConnectionError(), ["control_file", "gate_failed"])],
+)
+async def test_what_nobody_answered_is_not_laid_to_the_deny_list(
+    setting: Setting, turn: Turn, says: BaseException, rules: list[str]
+) -> None:
+    """The CLI lists an interrupted call with what it refused."""
+    heard: list[str] = []
+    person = Person()
+    person.says = says
+    gate = Gate(
+        setting,
+        standing=turn.standing,
+        on_denied=turn.on_denied,
+        asks=person,
+        audit=lambda call, decision, took: heard.append(decision.rule),
+    )
+    await gate(STEERING, setting.vault)
+    with suppress(asyncio.CancelledError):
+        await gate.ask(STEERING)
+    await gate.refused_elsewhere(STEERING, "deny_list", "The CLI lists it with what it refused.")
+    assert heard == rules
+    assert turn.refusals == [("t5", rule) for rule in rules[1:]]
+
+
+async def test_an_audit_row_names_the_pattern_that_covered_the_call(
+    setting: Setting, turn: Turn, audited: list[Entry]
+) -> None:
+    told = TurnAudit("user:1", None, uuid4(), None)
+    allowed = replace(setting, patterns=Patterns(write=("Garden/*",)), trust_mode=False)
+    gate = Gate(allowed, standing=turn.standing, on_denied=turn.on_denied, audit=told)
+    assert (await gate(PLAIN, setting.vault)).verdict is Verdict.ALLOW
+    assert [(each.rule, each.pattern) for each in audited] == [("pattern", "Garden/*")]
