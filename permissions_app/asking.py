@@ -13,7 +13,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -81,10 +81,17 @@ class Asking:
             request = await self._answered(request)
         except BaseException:
             # Cancelled, or the rows cannot be read: nobody waits for an answer any more.
-            with suppress(Exception):
-                await in_thread(services.close)(self._hold, request.pk)
+            await self._close(request)
             raise
         return await self._use(request, call, setting)
+
+    async def _close(self, request: ToolRequest) -> None:
+        try:
+            await in_thread(services.close)(self._hold, request.pk)
+        except HoldLost:
+            pass  # whoever took the turn back has closed it
+        except Exception:
+            log.exception("Request %s waits for nobody, and could not be closed", request.pk)
 
     def _read(self, call: ToolCall, decision: Decision, setting: Setting) -> Wanted | Decision:
         """It looks at files: call it in a thread."""

@@ -13,31 +13,36 @@ MASK = "•••"
 
 _TELLING_NAME = (
     r"(?:[a-z0-9_-]{0,40}(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key"
-    r"|credentials?|authorization|cookie)[a-z0-9_-]{0,40}|pwd|pass|auth)"
+    r"|account[_-]?key|credentials?|authorization|cookie|_key)[a-z0-9_-]{0,40}|pwd|pass|auth|key)"
 )
+_VALUE = r"(\\?\$?\\?\"[^\"\\]*(?:\\?\")?|\$?'[^']*'?|[^\s\"'&;|,)]+)"
 _IS_TELLING = re.compile(_TELLING_NAME, re.IGNORECASE)
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*-----|\Z)", re.DOTALL), MASK),
+    (
+        re.compile(r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*-----|\Z)"),
+        MASK,
+    ),
     (re.compile(r"(?i)\b(authorization|cookie|set-cookie)(\"?\s*[:=]\s*)[^\"'\r\n]+"), rf"\1\2{MASK}"),
     (re.compile(r"(?i)\b(bearer|basic|digest)\s+[\w.~+/=-]{6,}"), rf"\1 {MASK}"),
     (re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^/\s@]*:[^/\s]*@"), rf"\1{MASK}@"),  # user:password@host
     (re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^/\s@:]{12,}@"), rf"\1{MASK}@"),  # token@host
-    (
-        re.compile(
-            rf"(?i)(?<![a-z0-9])({_TELLING_NAME})([\"']?\s*[:=]\s*)(\"[^\"]*\"?|'[^']*'?|[^\s\"'&;|,)]+)"
-        ),
-        rf"\1\2{MASK}",
-    ),
-    (
-        re.compile(rf"(?i)(--?{_TELLING_NAME})(\s+)(\"[^\"]*\"?|'[^']*'?|[^\s\"'&;|]+)"),
-        rf"\1\2{MASK}",
-    ),
-    (re.compile(r"(?i)(\s-u\s*)(\S+?):(\S+)"), rf"\1\2:{MASK}"),  # curl -u ada:password
+    (re.compile(rf"(?i)(?<![a-z0-9])({_TELLING_NAME})(\\?[\"']?\s*[:=]\s*){_VALUE}"), rf"\1\2{MASK}"),
+    (re.compile(rf"(?i)(--?{_TELLING_NAME})(\s+){_VALUE}"), rf"\1\2{MASK}"),
+    # aws configure set aws_secret_access_key …, npm config set //registry/:_authToken …
+    (re.compile(rf"(?i)(\sset\s+(?:[^\s\"']{{1,80}}[:.])?{_TELLING_NAME})(\s+){_VALUE}"), rf"\1\2{MASK}"),
+    (re.compile(rf"(?i)(\"{_TELLING_NAME}\"\s*,\s*\"value\"\s*:\s*){_VALUE}"), rf"\1{MASK}"),
+    # curl -u ada:password, mysql -ppassword, sshpass -p password
+    (re.compile(r"(?i)(\s(?:-[a-z]{0,6}u|--(?:proxy-)?user)[\s=]*)([^\s:]{1,100}):(\S+)"), rf"\1\2:{MASK}"),
+    (re.compile(r"(?i)(\b(?:mysql|mariadb)[\w-]{0,20}\s(?:[^\s|;&]+\s+){0,20}?-p)(\S+)"), rf"\1{MASK}"),
+    (re.compile(r"(?i)(\bsshpass\s+-p\s*)(\S+)"), rf"\1{MASK}"),
+    (re.compile(r"(?i)(//hooks\.slack\.com/|//discord(?:app)?\.com/api/webhooks/)([^\s\"']+)"), rf"\1{MASK}"),
+    (re.compile(r"(?<!\d)\d{6,12}:AA[\w-]{20,}"), MASK),  # of a bot, in an address too
     (
         re.compile(
             r"\b(?:sk-[\w-]{8,}|para_[\w-]{8,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{10,}"
+            r"|[sr]k_(?:live|test)_\w{8,}|GOCSPX-[\w-]{8,}|hvs\.[\w-]{8,}|SG\.[\w.-]{16,}"
             r"|xox[abeprs]-[\w-]{8,}|AKIA[0-9A-Z]{12,}|ASIA[0-9A-Z]{12,}|AIza[\w-]{20,}|ya29\.[\w.-]{10,}"
-            r"|hf_\w{16,}|npm_\w{16,}|pypi-[\w-]{16,}|\d{6,12}:AA[\w-]{20,}"
+            r"|hf_\w{16,}|npm_\w{16,}|pypi-[\w-]{16,}"
             r"|eyJ[\w-]{6,}\.[\w-]{6,}(?:\.[\w-]*)?)"
         ),
         MASK,

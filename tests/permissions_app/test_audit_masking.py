@@ -1,6 +1,6 @@
 """What a summary shows, and what it never shows."""
 
-from time import monotonic
+from time import thread_time
 from typing import Any
 
 import pytest
@@ -27,6 +27,24 @@ SECRETS = [
     "echo eyJhbGciOi.eyJabcdef1234567890.sig",
     "-----BEGIN PRIVATE KEY-----\nabcdef1234567890\n-----END PRIVATE KEY-----",
     "-----BEGIN RSA PRIVATE KEY-----\nabcdef1234567890",
+    "-----BEGIN PGP PRIVATE KEY BLOCK-----\nabcdef1234567890",
+    "curl https://api.telegram.org/bot123456789:AAabcdef1234567890abcdef/getMe",
+    "curl --user ada:abcdef1234567890 https://api.example",
+    "curl -su ada:abcdef1234567890 https://api.example",
+    'curl -d "{\\"password\\": \\"abcdef1234567890\\"}" https://api.example',
+    "export STRIPE=sk_live_abcdef1234567890",
+    "ENCRYPTION_KEY=abcdef1234567890 ./serve",
+    "AccountName=ada;AccountKey=abcdef1234567890;",
+    "aws configure set aws_secret_access_key abcdef1234567890",
+    "npm config set //registry.example/:_authToken abcdef1234567890",
+    "mysql -h db -u ada -pabcdef1234567890 notes",
+    "sshpass -p abcdef1234567890 ssh db",
+    "PASSWORD=$'abcdef1234567890'",
+    "GOCSPX-abcdef1234567890",
+    "vault login hvs.abcdef1234567890",
+    "SG.abcdef1234567890.abcdef1234567890",
+    "curl -d x https://hooks.slack.com/services/T0/B0/abcdef1234567890",
+    '{"name": "API_KEY", "value": "abcdef1234567890"}',
 ]
 
 
@@ -49,6 +67,9 @@ def test_an_argument_with_the_name_of_a_secret_is_masked(name: str) -> None:
         "grep -rn password docs/",
         "https://example.org/a?b=c#d",
         "python -m pytest tests/test_secrets.py",
+        "tar -xzf pears.tgz -p plums",
+        "git config set user.name Ada",
+        "for key in a b; do echo $key; done",
     ],
 )
 def test_what_is_no_secret_stays_readable(text: str) -> None:
@@ -71,10 +92,14 @@ def test_a_secret_that_is_cut_off_does_not_show_its_beginning() -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["a", "-a", "_", "password", "bearer ", "://", "a:b@", "-u x", "eyJ", '"token": ']
+    "piece",
+    [
+        *("a", "-a", "_", "1", "password", "bearer ", "://", "a:b@", "-u x", "eyJ", '"token": '),
+        *("mysql -h ", " set a:", "sk_live_", '\\"', "-----BEGIN "),
+    ],
 )
 def test_a_text_that_is_made_to_be_hard_takes_no_time(piece: str) -> None:
-    """It would hold the worker up. (A second is for a machine that does much else.)"""
-    began = monotonic()
+    """It would hold the worker up."""
+    began = thread_time()
     summary({f"n{number}": [piece * 4_000] * 20 for number in range(20)})
-    assert monotonic() - began < 1
+    assert thread_time() - began < 1
