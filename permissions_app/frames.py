@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from permissions_app.models import RequestStatus, ToolRequest
+from permissions_app.models import GrantRequest, GrantRequestStatus, RequestStatus, ToolRequest
 from permissions_app.schemas import PendingQuestion, PermissionRequest
 from sessions_app.bus import Payload
 from sessions_app.models import EventType
+
+Asked = ToolRequest | GrantRequest
 
 
 def as_asked(request: ToolRequest) -> tuple[EventType, dict[str, Any]]:
@@ -36,15 +38,41 @@ def as_end(request: ToolRequest) -> tuple[EventType, dict[str, Any]]:
     }
 
 
-def frame(request: ToolRequest) -> Payload:
-    """As in the stream of its session, but for a number: no reader comes back here with one."""
-    is_pending = request.status == RequestStatus.PENDING
-    kind, payload = as_asked(request) if is_pending else as_end(request)
-    at = request.created_at if is_pending else request.decided_at or request.created_at
+def grant_asked(request: GrantRequest) -> tuple[EventType, dict[str, Any]]:
+    return EventType.GRANT_REQUEST, {
+        "requestId": str(request.pk),
+        "agent": request.agent,
+        "childAgentId": request.child_agent,
+        "reason": request.reason,
+        "workspace": request.workspace.slug,
+    }
+
+
+def grant_end(request: GrantRequest) -> tuple[EventType, dict[str, Any]]:
+    return EventType.GRANT_RESOLVED, {
+        "requestId": str(request.pk),
+        "decision": _DECISIONS.get(GrantRequestStatus(request.status), RequestStatus.EXPIRED),
+        "decidedBy": request.decided_by.get_username() if request.decided_by else None,
+    }
+
+
+_DECISIONS = {GrantRequestStatus.APPROVED: "granted", GrantRequestStatus.DENIED: "denied"}
+
+
+def frame(request: Asked, *, is_over: bool | None = None) -> Payload:
+    """As in the stream of its session, but for a number: no reader comes back here with one. `is_over`: for
+    this reader, who may decide it no more."""
+    if is_over is None:
+        is_over = request.status != RequestStatus.PENDING
+    if isinstance(request, ToolRequest):
+        turn, (kind, payload) = str(request.turn_id), as_end(request) if is_over else as_asked(request)
+    else:
+        turn, (kind, payload) = None, grant_end(request) if is_over else grant_asked(request)
+    at = request.created_at if not is_over else request.decided_at or request.created_at
     return {
         "type": kind,
         "sessionId": str(request.session_id),
-        "turnId": str(request.turn_id),
+        "turnId": turn,
         "seq": None,
         "ts": at.isoformat().replace("+00:00", "Z"),
         **payload,

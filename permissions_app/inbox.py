@@ -12,8 +12,8 @@ from time import monotonic
 from uuid import UUID
 
 from permissions_app import reading
-from permissions_app.frames import frame
-from permissions_app.models import RequestStatus, ToolRequest
+from permissions_app.frames import Asked, frame
+from permissions_app.models import GrantRequest, ToolRequest
 from permissions_app.services.telling import INBOX
 from sessions_app import bus
 from sessions_app.access.caller import Caller
@@ -28,13 +28,13 @@ READS_EVERY = 0.1  # a person waits for it
 async def follow_inbox(find_caller: Callable[[], Caller]) -> AsyncGenerator[list[Payload]]:
     """What is news together, an empty list in a silence. `find_caller` is asked before each read, so that who
     may decide less by then is told of less. If it raises, the inbox ends with that."""
-    shown: dict[UUID, ToolRequest] = {}
+    shown: dict[UUID, Asked] = {}
     async with bus.current().subscribe(INBOX) as listener:
         is_first = True
         while True:
             now, workspaces, gone = await in_thread(_read)(find_caller(), set(shown))
             may_read_at = monotonic() + READS_EVERY
-            news = [frame(_over(gone.get(pk) or shown[pk])) for pk in shown if pk not in now]
+            news = [frame(gone.get(pk, shown[pk]), is_over=True) for pk in shown if pk not in now]
             news += [frame(request) for pk, request in now.items() if pk not in shown]
             shown = now
             if news or not is_first:
@@ -45,19 +45,17 @@ async def follow_inbox(find_caller: Callable[[], Caller]) -> AsyncGenerator[list
             await pass_over(listener)
 
 
-def _read(
-    caller: Caller, shown: set[UUID]
-) -> tuple[dict[UUID, ToolRequest], frozenset[int], dict[UUID, ToolRequest]]:
-    """Two queries, and a third where something is there no longer."""
+def _read(caller: Caller, shown: set[UUID]) -> tuple[dict[UUID, Asked], frozenset[int], dict[UUID, Asked]]:
+    """Three queries, and two more where something is there no longer."""
     workspaces = frozenset(Workspace.objects.visible_to(caller).values_list("pk", flat=True))
-    now = {request.pk: request for request in reading.pending(caller)}
-    lost = shown - set(now)
-    gone = ToolRequest.objects.visible_to(caller).select_related("decided_by").in_bulk(lost) if lost else {}
-    return now, workspaces, gone
+    asked: list[Asked] = [*reading.pending(caller), *reading.pending_grants(caller)]
+    now = {request.pk: request for request in asked}
+    lost = shown - now.keys()
+    return now, workspaces, _over(caller, lost) if lost else {}
 
 
-def _over(request: ToolRequest) -> ToolRequest:
-    """Where it is pending still, or its row is gone, it waits for this caller no more."""
-    if request.status == RequestStatus.PENDING:
-        request.status = RequestStatus.ABORTED
-    return request
+def _over(caller: Caller, lost: set[UUID]) -> dict[UUID, Asked]:
+    """As what they ended. A row that is gone, or not for this caller any more, is not among them."""
+    requests = ToolRequest.objects.visible_to(caller).select_related("decided_by")
+    grants = GrantRequest.objects.visible_to(caller).select_related("decided_by")
+    return {**requests.in_bulk(lost), **grants.in_bulk(lost)}

@@ -25,8 +25,19 @@ class GrantQuerySet(models.QuerySet[Any]):
 
 
 class GrantRequestQuerySet(models.QuerySet[Any]):
+    def pending(self) -> GrantRequestQuerySet:
+        from permissions_app.models import GrantRequestStatus
+
+        return self.filter(status=GrantRequestStatus.PENDING)
+
     def visible_to(self, caller: Caller) -> GrantRequestQuerySet:
         return self.filter(caller.within("workspace"))
+
+    def decidable_by(self, caller: Caller) -> GrantRequestQuerySet:
+        """For the session that asks; for always, which `rights.check` looks at, owners alone."""
+        from sessions_app.access.caller import MAY_WRITE
+
+        return self.filter(caller.within("workspace", MAY_WRITE))
 
 
 class ToolRequestQuerySet(models.QuerySet[Any]):

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import Q
 from django.utils import timezone
 
-from permissions_app.models import RequestKind, ToolRequest
+from permissions_app.models import GrantRequest, RequestKind, ToolRequest
 from permissions_app.querysets import ToolRequestQuerySet
 from permissions_app.rules.paths import NotUnderstood
 from permissions_app.rules.setting import Patterns
@@ -40,6 +40,12 @@ class Waiting:
 def pending(caller: Caller) -> list[ToolRequest]:
     """All that the caller may decide, the oldest first."""
     return list(ToolRequest.objects.pending().decidable_by(caller).order_by("created_at", "pk")[:MOST])
+
+
+def pending_grants(caller: Caller) -> list[GrantRequest]:
+    """What agents ask to be allowed beyond their definitions, the oldest first."""
+    waiting = GrantRequest.objects.pending().decidable_by(caller).select_related("workspace")
+    return list(waiting.order_by("created_at", "pk")[:MOST])
 
 
 def in_session(session_id: UUID) -> Waiting:

@@ -37,6 +37,7 @@ class PermissionRequest(Wire):
     status: str
     subject: str = Field(description="The same for requests of one turn that a page shows as one card")
     reason: str = Field(description="Why a person is asked")
+    on_host: bool = Field(description="No wall stands around it: only an operator decides")
 
     @classmethod
     def of(cls, request: ToolRequest) -> Self:

@@ -17,7 +17,7 @@ LEFT_OUT = (
     EventType.TURN_WAITING,
 )
 
-ANSWERS = (EventType.PERMISSION_RESOLVED, EventType.QUESTION_ANSWERED)
+ANSWERS = (EventType.PERMISSION_RESOLVED, EventType.QUESTION_ANSWERED, EventType.GRANT_RESOLVED)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ NAMES: dict[TrustLevel, Promise] = {
 }
 SEES = {
     TrustLevel.FULL: _(
-        "Reaches whatever the server itself does, with no wall around it. For operators only."
+        "Reaches whatever the server itself does, with no wall around it: what is asked there is a courtesy, "
+        "because a program that runs can do more. For operators only."
     ),
     TrustLevel.VAULT: _(
         "Works in the vault, behind a wall. Secrets and the rest of the computer are hidden."

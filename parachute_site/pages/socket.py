@@ -182,7 +182,7 @@ def _about(row: Event) -> Payload:
             kept["begins"] = row["resumeInfo"] is not None
         case "user_message":
             kept["brief"] = " ".join(row["content"].split())[:BRIEF]
-        case "permission_resolved" | "question_answered":
+        case "permission_resolved" | "question_answered" | "grant_resolved":
             kept["requestId"] = row["requestId"]
         case "turn_waiting":
             kept |= {"reason": row["reason"], "position": row["position"]}

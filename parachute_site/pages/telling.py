@@ -151,6 +151,11 @@ class Telling:
         self._asks[event["requestId"]] = item
         return item
 
+    def _grant(self, turn: TurnTold, event: Event) -> Item:
+        item = self._add(turn, event, "grant", ask=event, status="pending")
+        self._asks[event["requestId"]] = item
+        return item
+
 
 def ask_facts(request: Event, folder: str) -> dict[str, Any]:
     """Of a request as the wire has it."""
@@ -168,11 +173,19 @@ def inbox_item(event: Event) -> Item:
     """A request by itself, with the chat that it comes from."""
     request = str(event.get("requestId") or event["id"])
     session = Session.objects.only("title", "vault_root").get(pk=event["sessionId"])
-    is_question = event["type"] == "user_question"
-    facts = question_facts(event) if is_question else ask_facts(event, session.vault_root)
-    card = Item(f"card-{request}", "question" if is_question else "ask", "", facts)
+    kind, facts = _card(event, session.vault_root)
+    card = Item(f"card-{request}", kind, "", facts)
     more = {"session": session, "card": card, "agent": event.get("agentName")}
     return Item(f"asked-{request}", "asked", "asked", more)
+
+
+def _card(event: Event, folder: str) -> tuple[str, dict[str, Any]]:
+    match event["type"]:
+        case "user_question":
+            return "question", question_facts(event)
+        case "grant_request":
+            return "grant", {"ask": event, "status": "pending"}
+    return "ask", ask_facts(event, folder)
 
 
 def question_facts(request: Event) -> dict[str, Any]:
@@ -183,8 +196,8 @@ def _resolved(item: Item | None, event: Event) -> Item | None:
     if item is not None:
         item.facts |= {
             "status": event["decision"],
-            "by": event["decidedBy"],
-            "pattern": event["pattern"],
+            "by": event.get("decidedBy"),
+            "pattern": event.get("pattern"),  # grants have none
             "why_not": event.get("reason"),  # older rows have none
         }
     return item
@@ -237,8 +250,9 @@ _TELLS: dict[str, Callable[[Telling, TurnTold, Event], Item | None]] = {
     "permission_denied": Telling._denied,
     "permission_request": Telling._ask,
     "user_question": Telling._question,
+    "grant_request": Telling._grant,
     "warning": Telling._note,
     "session_unavailable": Telling._note,
     **dict.fromkeys(TERMINAL, Telling._end),
 }
-_ANSWERS = {"permission_resolved": _resolved, "question_answered": _answered}
+_ANSWERS = {"permission_resolved": _resolved, "question_answered": _answered, "grant_resolved": _resolved}

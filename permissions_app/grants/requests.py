@@ -10,13 +10,15 @@ from django.utils.translation import gettext as _
 from permissions_app import audit
 from permissions_app.audit import PLATFORM, AuditKind, Entry, Outcome
 from permissions_app.errors import AlreadyDecided
+from permissions_app.frames import grant_asked, grant_end
 from permissions_app.grants import rights
 from permissions_app.grants.services import Wanted, given
 from permissions_app.models.grants import SLUG, GrantRequest, GrantRequestStatus, GrantScope, GrantType
+from permissions_app.services.telling import ring_inboxes
 from sessions_app import log
 from sessions_app.access.caller import Caller
 from sessions_app.errors import Invalid, NotFound, RateLimited
-from sessions_app.models import EventType, Session
+from sessions_app.models import Session
 from sessions_app.storable import storable
 
 LONGEST_REASON = 1_000
@@ -54,13 +56,8 @@ def request_grant(
         if there is None:
             raise
         return there  # type: ignore[no-any-return]
-    payload = {
-        "requestId": str(asked.pk),
-        "agent": asked.agent,
-        "childAgentId": asked.child_agent,
-        "reason": asked.reason,
-    }
-    log.record(session.pk, EventType.GRANT_REQUEST, payload, turn_id=turn_id)
+    log.record(session.pk, *grant_asked(asked), turn_id=turn_id)
+    ring_inboxes(asked.workspace_id)
     _record(PLATFORM, asked, AuditKind.REQUEST, Outcome.ASKED)
     return asked
 
@@ -79,10 +76,10 @@ def decide_request(caller: Caller, slug: str, request_id: UUID, scope: GrantScop
         raise AlreadyDecided(_("Somebody has decided this already."))
     if scope:
         _grant(caller, asked, scope)
-    decision = "granted" if scope else "denied"
-    log.record(asked.session_id, EventType.GRANT_RESOLVED, {"requestId": str(asked.pk), "decision": decision})
-    _record(caller.name, asked, AuditKind.ANSWER, Outcome.GRANTED if scope else Outcome.DENIED)
     decided: GrantRequest = GrantRequest.objects.select_related("decided_by").get(pk=asked.pk)
+    log.record(asked.session_id, *grant_end(decided))
+    ring_inboxes(asked.workspace_id)
+    _record(caller.name, asked, AuditKind.ANSWER, Outcome.GRANTED if scope else Outcome.DENIED)
     return decided
 
 

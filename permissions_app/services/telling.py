@@ -36,6 +36,10 @@ def let_turn_go_on(turn_id: UUID) -> None:
         Turn.objects.filter(pk=turn_id, status=TurnStatus.WAITING).update(status=TurnStatus.RUNNING)
 
 
+def ring_inboxes(workspace_id: int) -> None:
+    transaction.on_commit(lambda: bus.ring(INBOX, {"workspace": workspace_id}), robust=True)
+
+
 def ring_others(request: ToolRequest) -> int:
     """The inboxes of its workspace, which it names, and whoever follows the session that started this one."""
     session = Session.objects.filter(pk=request.session_id)
@@ -43,7 +47,7 @@ def ring_others(request: ToolRequest) -> int:
     workspace, parent, parents_workspace = session.values_list(
         "workspace_id", "parent_id", "parent__workspace_id"
     ).get()
-    transaction.on_commit(lambda: bus.ring(INBOX, {"workspace": workspace}), robust=True)
+    ring_inboxes(workspace)
     if parent and parents_workspace == workspace:
         told = in_short_for_the_bus(frame_for_parent(request, parent))
         transaction.on_commit(lambda: bus.ring(bus.session_topic(parent), told), robust=True)

@@ -31,12 +31,31 @@ export class Asks {
 
   look() {
     this.cards = [...this.place.querySelectorAll(".ask:has(button)")];
+    this.join();
     this.settle();
     const count = this.waiting.length;
     if (count === this.count) return;
     if (count > (this.count ?? 0)) this.beat();
     this.count = count;
     this.tick();
+  }
+
+  // Calls of one tool in one folder that are asked about at once are one card: they stand together, and the
+  // last of them takes the answer for all.
+  join() {
+    const runs = [];
+    for (const card of this.waiting) {
+      const run = runs.at(-1);
+      if (run && isAlike(run.at(-1), card)) run.push(card);
+      else runs.push([card]);
+    }
+    this.runs = new Map(runs.map((run) => [run.at(-1), run]));
+    for (const run of runs) for (const card of run) draw(card, run);
+  }
+
+  // All that one answer on this card decides.
+  run(card) {
+    return this.runs.get(card) ?? [card];
   }
 
   // Nobody has read what came under their hand a moment ago: where a card comes, moves or is answered, what
@@ -78,17 +97,20 @@ export class Asks {
   }
 
   async opened(card) {
+    const until = card.querySelector("[data-until]");
+    if (!until) return; // it has no clock
     try {
       const { expiresAt } = await call("POST", `/api/permissions/${card.dataset.request}/open`, {});
-      const until = card.querySelector("[data-until]");
-      if (until && expiresAt) until.dataset.until = expiresAt;
+      if (expiresAt) until.dataset.until = expiresAt;
     } catch {
       // it was answered meanwhile, and the stream says so; or nobody is there, and the page says that
     }
   }
 
   clicked(button) {
-    if (button && this.isSettled(button.closest(".ask"))) this.decide(button.closest(".ask"), button.dataset.answer, {});
+    const card = button?.closest(".ask");
+    const { answer, scope } = button?.dataset ?? {};
+    if (card && this.isSettled(card)) this.decide(card, answer, scope ? { scope } : {});
   }
 
   more(select) {
@@ -99,12 +121,13 @@ export class Asks {
 
   // Y and N for the card that has the focus, or else the first that is seen whole, as long as nobody is writing.
   pressed(event) {
-    const answer = { y: "grant", n: "deny" }[event.key.toLowerCase()];
-    if (!answer || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return;
+    const wanted = { y: ".primary", n: "[data-answer=deny]" }[event.key.toLowerCase()];
+    if (!wanted || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest("input, textarea, select")) return;
     const approvals = this.waiting.filter((each) => !each.querySelector("[data-questions]"));
-    const card = approvals.find((each) => each.contains(event.target)) ?? approvals.find(isWhole);
-    if (card && this.isSettled(card)) this.decide(card, answer, {});
+    const near = approvals.find((each) => each.contains(event.target)) ?? approvals.find(isWhole);
+    const card = near && [...this.runs.keys()].find((last) => this.run(last).includes(near));
+    this.clicked(card?.querySelector(wanted));
   }
 
   // To say nothing is no answer.
@@ -130,7 +153,9 @@ export class Asks {
   // Whoever wrote why not has said it, by whatever key or button they deny then.
   decide(card, answer, how) {
     const reason = answer === "deny" && reasonOf(card)?.value.trim();
-    this.send(card, `/api/permissions/${card.dataset.request}/${answer}`, reason ? { ...how, reason } : how);
+    for (const each of how.pattern ? [card] : this.run(card)) {
+      this.send(each, `${each.dataset.path}/${answer}`, reason ? { ...how, reason } : how);
+    }
   }
 
   async send(card, path, body) {
@@ -153,6 +178,20 @@ function inSight(card, part, at = 0.5) {
   const { left, top, width, height } = part.getBoundingClientRect();
   const seen = document.elementFromPoint(left + width * at, top + height * at);
   return Boolean(seen) && card.contains(seen);
+}
+
+function isAlike(one, next) {
+  const [before, after] = [one, next].map((card) => card.closest(".asked") ?? card);
+  return Boolean(one.dataset.alike) && one.dataset.alike === next.dataset.alike && before.nextElementSibling === after;
+}
+
+function draw(card, run) {
+  card.dataset.part = run.length === 1 ? "" : card === run.at(-1) ? "last" : card === run[0] ? "first" : "inner";
+  for (const label of card.querySelectorAll("[data-all]")) {
+    label.dataset.one ??= label.textContent;
+    const words = run.length === 1 ? label.dataset.one : label.dataset.all.replace("{n}", run.length);
+    if (label.textContent !== words) label.textContent = words; // who watches for changes is not told of none
+  }
 }
 
 function isWhole(card) {

@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.contrib.auth.models import User
 
+from permissions_app import inbox
 from permissions_app.audit import Entry
 from permissions_app.errors import AlreadyDecided
 from permissions_app.grants import (
@@ -191,6 +192,31 @@ class TestRequests:
         event = as_payload(await SessionEvent.objects.aget())
         assert (event["type"], event["requestId"]) == ("grant_request", str(asked.pk))
         assert (event["agent"], event["childAgentId"]) == ("planner", "writer")
+
+    async def test_it_is_told_in_the_inbox_and_so_is_its_end(
+        self, ada_browser: Web, cy_browser: Web, asked: GrantRequest, session: Session
+    ) -> None:
+        async with ada_browser.streaming("GET", "/api/permissions/stream") as stream:
+            first = (await stream.next()).data
+            assert (first["type"], first["requestId"]) == ("grant_request", str(asked.pk))
+            assert (first["sessionId"], first["workspace"]) == (str(session.pk), "default")
+            other = await in_thread(request_grant)(session, "scribe")
+            assert (await stream.next()).data["requestId"] == str(other.pk)
+            await ada_browser.post(f"{REQUESTS}/{asked.pk}/approve", {"scope": "session"})
+            last = (await stream.next()).data
+            assert [last[name] for name in ("type", "requestId", "decision", "decidedBy")] == [
+                "grant_resolved",
+                str(asked.pk),
+                "granted",
+                "ada",
+            ]
+
+    async def test_an_outsider_hears_of_none(
+        self, cy_browser: Web, asked: GrantRequest, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(inbox, "KEEP_ALIVE", 0.01)
+        async with cy_browser.streaming("GET", "/api/permissions/stream") as stream:
+            assert [(await stream.next()).type for _ in range(3)] == [""] * 3
 
     async def test_asked_again_it_is_the_same_one(self, asked: GrantRequest, session: Session) -> None:
         again = await in_thread(request_grant)(session, "writer")

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 ASKS = Use("mcp__weather__today", {"place": "Graz"})
 FIELDS = {
     *("id", "sessionId", "turnId", "toolName", "toolUseId", "permissionType", "filePath", "input"),
-    *("suggestedGrants", "agentName", "createdAt", "expiresAt", "status", "subject", "reason"),
+    *("suggestedGrants", "agentName", "createdAt", "expiresAt", "status", "subject", "reason", "onHost"),
 }
 
 
@@ -354,7 +354,7 @@ class TestTheInbox:
                 await socket.send(order)
                 assert (await socket.next())["error"]["code"] == "not_found"
 
-    async def test_an_inbox_of_any_length_takes_two_queries(
+    async def test_an_inbox_of_any_length_takes_a_query_for_each_kind(
         self, ada_calls: Web, session: str, queries: Any, request_: ToolRequest
     ) -> None:
         for _ in range(3):
@@ -362,4 +362,5 @@ class TestTheInbox:
         with queries() as asked:
             async with ada_calls.streaming("GET", "/api/permissions/stream") as stream:
                 await stream.next()
-        assert len([sql for sql in asked if "toolrequest" in sql]) == 1
+        for table in ("toolrequest", "grantrequest"):
+            assert len([sql for sql in asked if table in sql]) == 1

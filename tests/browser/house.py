@@ -81,6 +81,20 @@ class House:
         rows = f"Session.objects.filter(pk='{session}').update(parent='{parent}')"
         self._shell(f"from sessions_app.models import Session; print({rows})")
 
+    def has_read_strangers(self, session: str) -> None:
+        rows = f"Session.objects.filter(pk='{session}').update(has_read_strangers=True)"
+        self._shell(f"from sessions_app.models import Session; print({rows})")
+
+    def wants_to_start(self, session: str, child: str) -> None:
+        """Its agent asks for a grant, in its newest turn."""
+        self._shell(
+            "from permissions_app.grants.requests import request_grant\n"
+            "from sessions_app.models import Session\n"
+            f"session = Session.objects.get(pk='{session}')\n"
+            "turn = session.turns.latest('opened_seq')\n"
+            f"print(request_grant(session, '{child}', 'It writes better.', turn_id=turn.pk).pk)"
+        )
+
     def _shell(self, code: str) -> str:
         """The last word that it prints."""
         made = subprocess.run(

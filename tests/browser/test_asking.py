@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Locator, expect
 
-from agents_app.demo_model.wire import say
+from agents_app.demo_model.wire import Reply, ToolUse, say
 from tests.browser.house import House, Tab, answer, settled
 from tests.browser.test_every_page import assert_is_for_everybody
 from tests.scripted_model import calls
@@ -286,3 +286,63 @@ def test_it_is_stopped_while_it_asks(house: House, tab: Tab) -> None:
     expect(tab.log).to_contain_text("Stopped.")
     expect(tab.page).to_have_title("stop asking · Parachute")
     tab.rests()
+
+
+def wants_two_pages(house: House, tab: Tab, words: str) -> Locator:
+    """Asked about at once, because the chat has read a page of a host that nobody named."""
+    pages = [ToolUse("WebFetch", {"url": f"https://plums.invalid/{name}", "prompt": "?"}) for name in "ab"]
+    house.model.script(words, [Reply(tuple(pages)), say("So be it.")])
+    tab.open().ask("I look around")
+    house.has_read_strangers(tab.session)
+    tab.say(words)
+    cards = tab.log.locator(".ask")
+    expect(cards).to_have_count(2)
+    return cards
+
+
+def test_calls_of_a_kind_that_are_asked_about_at_once_are_one_card(house: House, tab: Tab) -> None:
+    cards = wants_two_pages(house, tab, "both pages please")
+    expect(cards.get_by_role("button", name="Allow")).to_have_text(["Allow all 2 once Y"])
+    assert_is_for_everybody(tab.page)
+    answer(cards.last, "Deny all 2")
+    expect(tab.log).to_contain_text("So be it.")
+    expect(cards.filter(has_text="Denied by admin")).to_have_count(2)
+    tab.rests()
+
+
+def test_what_is_left_of_such_a_card_is_one_of_its_own(house: House, tab: Tab, other_tab: Tab) -> None:
+    cards = wants_two_pages(house, tab, "one page of two")
+    there = other_tab.open("/inbox").page.locator(".asked .ask")
+    expect(there.get_by_role("button", name="Allow")).to_have_text(["Allow all 2 once Y"])
+    (first, _) = house.program.session(tab.session)["pendingPermissions"]
+    house.program.http.post(f"/api/permissions/{first['id']}/deny", json={}).raise_for_status()
+    expect(there.get_by_role("button", name="Allow")).to_have_text(["Allow once Y"])
+    expect(cards.get_by_role("button", name="Allow")).to_have_text(["Allow once Y"])
+    settled(cards.last)
+    tab.page.locator("#talk").focus()
+    tab.page.keyboard.press("n")
+    expect(cards.filter(has_text="Denied by")).to_have_count(2)
+    tab.rests()
+
+
+def test_an_agent_that_wants_to_start_another_is_answered_in_its_chat_and_in_the_inbox(
+    house: House, tab: Tab, other_tab: Tab
+) -> None:
+    tab.open().ask("I plan")
+    house.wants_to_start(tab.session, "writer")
+    card = tab.open(f"/chat/{tab.session}").log.locator(".ask")
+    there = other_tab.open("/inbox").page.locator(".asked .ask")
+    for each in (card, there):
+        expect(each).to_contain_text("May default start writer?")
+        expect(each).to_contain_text("It writes better.")
+    expect(other_tab.page).to_have_title("(1) Inbox · Parachute")
+    assert_is_for_everybody(tab.page)
+    settled(there)
+    other_tab.page.locator("#talk").focus()
+    other_tab.page.keyboard.press("y")
+    expect(there).to_have_count(0)
+    expect(card.get_by_role("button")).to_have_count(0)
+    tab.page.reload()
+    expect(card).to_contain_text("Allowed by admin.")
+    [grant] = house.program.http.get("/api/workspaces/default/grants").json()["grants"]
+    assert (grant["details"], grant["scope"]) == ({"childAgentId": "writer"}, "session")

@@ -1,8 +1,11 @@
 """The page of a chat: what is there when it is loaded, and who gets it."""
 
+import re
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries as AtMost
@@ -155,3 +158,15 @@ def test_the_inbox_is_a_page_of_its_own(as_ada_in: Client, browser: Client) -> N
     assert "Nobody waits for you." in page
     assert 'id="asked"' in page
     assert browser.get("/inbox").status_code == 302
+
+
+def test_each_module_of_the_page_is_fetched_at_once(as_ada_in: Client) -> None:
+    """Not one after another, as each names the next."""
+    folder = Path(settings.BASE_DIR) / "static/chat"
+    waiting, found = ["page.js"], set[str]()
+    while waiting:
+        found.add(module := waiting.pop())
+        imported = re.findall(r'from "\./(\w+\.js)"', (folder / module).read_text())
+        waiting += [name for name in imported if name not in found]
+    page = as_ada_in.get("/").content.decode()
+    assert set(re.findall(r'modulepreload" href="[^"]*chat/(\w+\.js)', page)) == found - {"page.js"}
