@@ -47,6 +47,12 @@ KINDS = {
     "sandbox_unavailable": Kind(
         noop("No wall to run behind"), noop("Install bubblewrap, or choose another trust level."), False, 503
     ),
+    "scratch_full": Kind(
+        noop("Its folder is full"),
+        noop("What it kept there is gone; send it again. An operator can raise PARACHUTE_LIMIT_SCRATCH_MB."),
+        True,
+        500,
+    ),
     "trust_too_high": Kind(
         noop("More than is allowed here"), noop("An operator can change that."), False, 422
     ),

@@ -16,7 +16,7 @@ class Limits:
     files: int = 4096  # open at once
     file_size: int = 1024 * MB
     cpu: int = 3600  # seconds of computing
-    scratch: int = 512 * MB  # /tmp, /var/tmp and the home, each
+    scratch: int = 512 * MB  # /tmp, /var/tmp and the home, each; what a session keeps on the disk
     cpus: float = 2.0  # of a container
     time: int = 3600  # seconds that a container lives at most
 

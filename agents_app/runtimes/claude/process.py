@@ -168,6 +168,10 @@ class ClaudeProcess:
         except (TimeoutError, ClaudeSDKError) as error:
             log.warning("A CLI did not end by itself (%s) and is killed.", type(error).__name__)
 
+    async def kill(self) -> None:
+        """All that runs in it, at once; to be followed by its end."""
+        await asyncio.to_thread(launcher.end_everything, self._mark)
+
     async def end(self) -> None:
         """The certain end. What the SDK thinks of it does not change that it is one."""
         self._serves, self._pass.turn = None, None

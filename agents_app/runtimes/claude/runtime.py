@@ -5,7 +5,7 @@ import asyncio
 import logging
 import shutil
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from agents_app.runtimes.base import CannotResume, RunFailed, RunRequest, Waits
 from agents_app.runtimes.claude.failures import failure_to_start
 from agents_app.runtimes.claude.process import ClaudeProcess, Fingerprint
 from agents_app.runtimes.claude.refusals import refusals
+from agents_app.runtimes.claude.room import Room
 from agents_app.runtimes.claude.starts import Starts
 from agents_app.runtimes.claude.translate import Translator
 from agents_app.runtimes.claude.warm import MOST, WarmProcesses
@@ -53,23 +54,28 @@ class ClaudeRuntime:
         name = "demo" if self._door.upstream.is_demo else ""
         gate.carries = process.carrier
         gate.setting = replace(gate.setting, held=process.held)
-        run = ClaudeRun(process, request, gate, was_warm=was_warm, model_name=name)
+        room = Room(request.config, settings.PARACHUTE_LIMITS.scratch) if request.sandbox.is_wall else None
+        run = ClaudeRun(process, request, gate, room, was_warm=was_warm, model_name=name)
         is_kept = False
         self._starts.running += 1
         try:
             process.serve(run, str(request.turn_id))
             try:
-                yield run
+                async with room.watched(process.kill) if room else nullcontext():
+                    yield run
             except RunFailed:  # the model's failure is in the transcript too, if the CLI may write it
                 await process.close()
                 raise
-            is_kept = run.is_at_rest and not request.is_fresh and await self._warm.keep(process, request)
+            may_rest = run.is_at_rest and not request.is_fresh and not run.has_filled_its_room
+            is_kept = may_rest and await self._warm.keep(process, request)
             if not is_kept:
                 await process.close()
         finally:
             self._starts.running -= 1
             if not is_kept:
                 await to_its_end(process.end())
+            if room and room.is_full:
+                await to_its_end(asyncio.to_thread(room.empty))
 
     def rests(self, session_id: UUID) -> bool:
         return session_id in self._warm
@@ -102,6 +108,7 @@ class ClaudeRun:
         process: ClaudeProcess,
         request: RunRequest,
         gate: Gate,
+        room: Room | None = None,
         *,
         was_warm: bool = False,
         model_name: str = "",
@@ -109,6 +116,7 @@ class ClaudeRun:
         self._process = process
         self._request = request
         self._gate = gate
+        self._room = room
         self.reach = Reach(gate, request.directory)
         self._was_warm = was_warm
         self._model_name = model_name
@@ -137,9 +145,15 @@ class ClaudeRun:
                     yield self._as_ours(event)
         except ClaudeSDKError as error:
             raise self._failure(error) from error
-        raise failure_to_start(EOFError(), self._process.heard())
+        raise self._failure(EOFError())
 
-    def _failure(self, error: ClaudeSDKError) -> RunFailed:
+    @property
+    def has_filled_its_room(self) -> bool:
+        return self._room is not None and self._room.is_full
+
+    def _failure(self, error: ClaudeSDKError | EOFError) -> RunFailed:
+        if self._room and self._room.is_full:
+            return self._room.failure()
         heard = self._process.heard()
         failure = failure_to_start(error, heard)
         is_not_there = any(words in heard for words in CANNOT_RESUME)

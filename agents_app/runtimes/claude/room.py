@@ -1,0 +1,86 @@
+"""How much a session keeps on the disk, in the folder of its own that its wall lets it write: the scratch of
+a box, outputs that are too long for the model, the transcript.
+
+No file system bounds a folder, so it is looked at while a turn runs. Who fills it is ended, and it is
+emptied.
+"""
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from django.utils.translation import gettext as _
+
+from agents_app import endings
+from agents_app.runtimes.base import RunFailed
+
+LOOKS_EVERY = 2.0  # seconds
+MOST_ENTRIES = 100_000
+DEEPEST = 64
+
+
+class Room:
+    def __init__(self, folder: Path, most: int) -> None:
+        self._folder = folder
+        self._most = most
+        self.is_full = False
+
+    @asynccontextmanager
+    async def watched(self, end: Callable[[], Awaitable[None]]) -> AsyncIterator["Room"]:
+        """`end` ends what fills it."""
+        watch = asyncio.create_task(self._watch(end))
+        try:
+            yield self
+        finally:
+            await endings.end(watch)
+
+    async def _watch(self, end: Callable[[], Awaitable[None]]) -> None:
+        while not self.is_full:
+            self.is_full = await asyncio.to_thread(is_over, self._folder, self._most)
+            await (end() if self.is_full else asyncio.sleep(LOOKS_EVERY))
+
+    def failure(self) -> RunFailed:
+        told = _("This chat kept more than %(size)s MB in a folder of its own, or too many files.")
+        return RunFailed("scratch_full", told % {"size": f"{self._most >> 20:,}"})
+
+    def empty(self) -> None:
+        """When nothing of it runs any more. Its transcript stays, unless that is what is too large."""
+        keep = {path for path in self._folder.glob("projects/*/*.jsonl") if not _is_large(path, self._most)}
+        for path in self._folder.glob("projects/*/*"):
+            if path not in keep:
+                _remove(path)
+        for path in self._folder.iterdir():
+            if path.name != "projects" or path.is_symlink():
+                _remove(path)
+
+
+def is_over(folder: Path, most: int) -> bool:
+    """By what it takes on the disk: a file may have holes. What cannot be looked through counts as full."""
+    held, entries, start = 0, 0, len(folder.parts)
+    for path, folders, files, handle in os.fwalk(folder, follow_symlinks=False):
+        entries += len(folders) + len(files)
+        held += sum(_held(name, handle) for name in files)
+        if held > most or entries > MOST_ENTRIES or len(Path(path).parts) - start > DEEPEST:
+            return True
+    return False
+
+
+def _held(name: str, handle: int) -> int:
+    try:
+        return os.stat(name, dir_fd=handle, follow_symlinks=False).st_blocks * 512
+    except OSError:  # gone meanwhile
+        return 0
+
+
+def _is_large(path: Path, most: int) -> bool:
+    return path.lstat().st_size > most // 2
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,75 @@
+"""What a session keeps in its own folder is bounded, with the real CLI behind each wall."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents_app.demo_model.wire import say
+from agents_app.limits import MB
+from agents_app.runtimes.base import RunFailed
+from agents_app.runtimes.claude import room
+from agents_app.runtimes.claude.room import DEEPEST, is_over
+from agents_app.runtimes.claude.runtime import ClaudeRuntime
+from agents_app.runtimes.events import Ended
+from agents_app.sandboxes import ENGINES
+from permissions_app.rules.setting import Trust
+from sessions_app import transcripts
+from tests.contracts.conftest import Sandboxes
+from tests.contracts.stage import Stage, door_to
+from tests.scripted_model import ScriptedModel, calls
+
+MOST = 20 * MB
+FILLS = 'head -c 30000000 /dev/zero > "${TMPDIR:-$CLAUDE_CONFIG_DIR}/large"; sleep 60; echo survived'
+
+
+@pytest.fixture(params=["bubblewrap", *ENGINES])
+async def stage(
+    request: pytest.FixtureRequest, sandboxes: Sandboxes, vault: Path, settings: Any, monkeypatch: Any
+) -> AsyncIterator[Stage]:
+    monkeypatch.setattr(room, "LOOKS_EVERY", 0.05)
+    settings.PARACHUTE_LIMITS = replace(settings.PARACHUTE_LIMITS, scratch=MOST)
+    trust = Trust.SANDBOXED if request.param in ENGINES else Trust.VAULT
+    with ScriptedModel() as model:
+        model.script("keep a little", [say("Kept.")])
+        model.script("fill it", [calls("Bash", command=FILLS)])
+        model.script("go on", [say("I go on.")])
+        async with door_to(model.url) as door:
+            runtime = ClaudeRuntime(door)
+            yield Stage(runtime, sandboxes(request.param), vault, Path(settings.PARACHUTE_HOME), trust)
+            await runtime.close()
+
+
+async def test_who_fills_it_is_ended_and_goes_on_with_an_empty_one(stage: Stage) -> None:
+    await stage.play("keep a little")
+    with pytest.raises(RunFailed) as failed:
+        await stage.play("fill it")
+    assert (failed.value.code, "20 MB" in failed.value.message) == ("scratch_full", True)
+    assert not is_over(stage.config, MOST // 20)
+    heard = await stage.play("go on", resume=True)
+    assert isinstance(heard[-1], Ended)
+    assert heard[-1].response == "I go on."
+    assert b"keep a little" in (transcripts.raw(stage.session_id) or b"")
+
+
+def test_what_is_counted_is_what_it_takes_on_the_disk(tmp_path: Path) -> None:
+    with (tmp_path / "with a hole").open("wb") as file:
+        file.truncate(50 * MB)
+    (tmp_path / "link").symlink_to("/usr")
+    assert not is_over(tmp_path, MB)
+    (tmp_path / "full").write_bytes(b"x" * 2 * MB)
+    assert is_over(tmp_path, MB)
+
+
+def test_a_folder_that_is_too_deep_counts_as_full(tmp_path: Path) -> None:
+    (tmp_path / "/".join("d" * (DEEPEST + 1))).mkdir(parents=True)
+    assert is_over(tmp_path, MB)
+
+
+def test_so_do_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "MOST_ENTRIES", 9)
+    for number in range(10):
+        (tmp_path / str(number)).touch()
+    assert is_over(tmp_path, MB)
