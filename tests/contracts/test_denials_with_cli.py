@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agents_app.demo_model.wire import ToolUse, say
+from agents_app.demo_model.wire import Reply, ToolUse, say
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.runtimes.events import Answered, Ready, RuntimeEvent
 from permissions_app import gate as gates
@@ -17,7 +17,7 @@ from permissions_app.rules.setting import Trust
 from permissions_app.rules.tools import Kind, kind_of
 from tests.contracts.stage import Stage, door_to, sandbox_that_runs
 from tests.contracts.test_hostile_vault import Listener
-from tests.scripted_model import Reply, ScriptedModel
+from tests.scripted_model import ScriptedModel
 
 SECRET = "quinces-never-to-be-seen"
 Call = tuple[str, dict[str, Any]]
