@@ -16,6 +16,8 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+import httpx
+
 from parachute_site import env
 from parachute_site.up import health, processes
 
@@ -49,6 +51,15 @@ class RunningUp:
     def sign_in(self) -> str:
         """The one-time link, with the address in front."""
         return self.wait_log(r"sign in, once").split()[-1]
+
+    @cached_property
+    def cookies(self) -> dict[str, str]:
+        """Those of the first person, who used the link."""
+        with httpx.Client(base_url=self.address, timeout=PATIENCE) as client:
+            client.get(self.sign_in)
+            used = client.post(self.sign_in, data={"csrfmiddlewaretoken": client.cookies["csrftoken"]})
+            assert used.status_code == 302, used.text
+            return dict(client.cookies)
 
     def wait_ready(self) -> None:
         self.wait_log(READY)
