@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
+from django.contrib.contenttypes.models import ContentType
+from django.core.management.commands import flush
 from django.db import connections
 
 from agents_app.runtimes.scripted import ScriptedRuntime, runtime
@@ -20,8 +22,11 @@ pytest_plugins = ["tests.engines.fixtures"]
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None) -> Iterator[None]:
-    """Before the test database goes, the threads of the pools let go of it."""
-    yield
+    """No test needs the permissions that Django writes again after each flush, which takes longer than the
+    flush. And before the test database goes, the threads of the pools let go of it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flush, "emit_post_migrate_signal", lambda *_: ContentType.objects.clear_cache())
+        yield
     together = threading.Barrier(THREADS * len(POOLS))
 
     def let_go() -> None:

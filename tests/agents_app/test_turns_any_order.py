@@ -93,7 +93,7 @@ ENDS = {"done": TurnStatus.DONE, "aborted": TurnStatus.ABORTED}  # every other i
 FAILS = {"fails": "overloaded", "breaks": "error", "stops": "cli_crashed"}  # whoever is asked to
 
 usual = settings(
-    max_examples=60,
+    max_examples=30,
     stateful_step_count=60,
     derandomize=True,
     database=None,

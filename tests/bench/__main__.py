@@ -69,7 +69,7 @@ def answering(folder: Path) -> list[Row]:
     note.write_text("A note.\n")
     with ScriptedModel() as model, running(folder, model.url) as (up, _):
         measures.script(model, str(note))
-        ours = Ours(up.address, Program(up, environment(folder, model.url)).key)
+        ours = Ours(up.address, Program(up).key)
         alone = Alone(model.url, folder / "vault")
         asyncio.run(ours.new_chat("in words"))  # the first of all pays for imports
         return [
@@ -88,7 +88,7 @@ def gate_of_calls(folder: Path) -> list[Row]:
     (folder / "vault/Note.md").write_text("A note.\n")
     with ScriptedModel() as model, running(folder, model.url) as (up, _):
         gate.script(model, folder / "vault")
-        ours = Ours(up.address, Program(up, environment(folder, model.url)).key)
+        ours = Ours(up.address, Program(up).key)
         return [*gate.by_itself(), *asyncio.run(gate.in_turns(ours, folder / "home"))]
 
 
@@ -100,7 +100,7 @@ def behind_walls(folder: Path) -> list[Row]:
         running(folder, model.url, engine.variables) as (up, _),
     ):
         model.script("in words", [say("A few words, and no more than that.")])
-        ours = Ours(up.address, Program(up, environment(folder, model.url)).key)
+        ours = Ours(up.address, Program(up).key)
         asyncio.run(ours.new_chat("in words"))  # the first of all pays for imports, and for the walls' probes
         return [by_itself, *asyncio.run(walls.added(ours, engine.why_not))]
 
@@ -110,7 +110,7 @@ def page_of_messages(folder: Path) -> list[Row]:
     (folder / "page/vault").mkdir(parents=True)
     with ScriptedModel() as model, running(folder / "page", model.url) as (up, _):
         variables = environment(folder / "page", model.url)
-        return page.of_200_messages(House(up, model, Program(up, variables), variables, signed_in(up)))
+        return page.of_200_messages(House(up, model, Program(up), variables, signed_in(up)))
 
 
 MEASURED: dict[str, Callable[[Path], list[Row]]] = {

@@ -34,7 +34,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         up = RunningUp(REAL, folder, variables)
         try:
             up.wait_ready()
-            yield House(up, model, Program(up, variables), variables, signed_in(up))
+            yield House(up, model, Program(up), variables, signed_in(up))
             up.stop()
             assert up.left() == {}
         finally:

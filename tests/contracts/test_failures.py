@@ -122,8 +122,8 @@ class Model:
         return await self.answer(request)
 
 
-@pytest.fixture
-async def model() -> AsyncIterator[Model]:
+@asynccontextmanager
+async def serving() -> AsyncIterator[Model]:
     model = Model()
     server = web.Server(model.handle, handler_cancellation=True, access_log=None)
     runner = web.ServerRunner(server, shutdown_timeout=0.1)
@@ -134,6 +134,12 @@ async def model() -> AsyncIterator[Model]:
         yield model
     finally:
         await runner.cleanup()
+
+
+@pytest.fixture
+async def model() -> AsyncIterator[Model]:
+    async with serving() as model:
+        yield model
 
 
 @dataclass
@@ -197,6 +203,31 @@ class Place:
 async def place(vault: Path, settings: Any, model: Model) -> AsyncIterator[Place]:
     async with AsyncExitStack() as stack:
         yield Place(vault, stack, settings, model.url)
+
+
+Case = Callable[[Place, Model], Awaitable[None]]
+BesideEachOther = Callable[..., Awaitable[None]]
+
+
+@pytest.fixture
+def beside_each_other(tmp_path: Path, settings: Any, subtests: pytest.Subtests) -> BesideEachOther:
+    """Runs cases that mostly wait, each in a place of its own, and reports each. How often the CLI tries
+    again is a setting, so all of them want the same."""
+
+    async def alone(case: Case) -> None:
+        vault = tmp_path / case.__name__
+        vault.mkdir()
+        async with serving() as model, AsyncExitStack() as stack:
+            await case(Place(vault, stack, settings, model.url), model)
+
+    async def run(*cases: Case) -> None:
+        ends = await asyncio.gather(*map(alone, cases), return_exceptions=True)
+        for case, error in zip(cases, ends, strict=True):
+            with subtests.test(case.__name__):
+                if error is not None:
+                    raise error
+
+    return run
 
 
 async def failure(hall: Hall, **more: Any) -> AgentError:
@@ -344,11 +375,16 @@ class TestTheModel:
 
 
 class TestTooManyRequests:
-    def later(self, hours: int) -> str:
-        return format_datetime(datetime.now(UTC) + timedelta(hours=hours), usegmt=True)
+    async def test_each_wait(self, beside_each_other: BesideEachOther) -> None:
+        await beside_each_other(
+            self.a_short_one_is_waited_for_and_told,
+            self.a_long_one_ends_the_turn_and_is_told,
+            self.one_until_an_hour_is_one_too,
+            self.short_ones_end_too,
+        )
 
-    async def test_a_short_wait_is_waited_for_and_told(self, place: Place, model: Model) -> None:
-        hall = await place.hall(retries=3)
+    async def a_short_one_is_waited_for_and_told(self, place: Place, model: Model) -> None:
+        hall = await place.hall(retries=10)
         model.answer = in_turn(fails(429, "rate_limit_error", retry_after="1"), well)
         heard = await hall.play("Please answer.")
         (warned,) = [event for event in heard if isinstance(event, Warned)]
@@ -356,7 +392,7 @@ class TestTooManyRequests:
         assert model.requests == 2
         assert isinstance(heard[-1], Ended)
 
-    async def test_a_long_one_ends_the_turn_and_is_told(self, place: Place, model: Model) -> None:
+    async def a_long_one_ends_the_turn_and_is_told(self, place: Place, model: Model) -> None:
         hall = await place.hall(retries=10)
         model.answer = fails(429, "rate_limit_error", retry_after="3600")
         failed = await failure(hall)
@@ -365,13 +401,14 @@ class TestTooManyRequests:
         model.answer = well
         assert await answer(hall) == "Well."
 
-    async def test_a_wait_until_an_hour_is_one_too(self, place: Place, model: Model) -> None:
+    async def one_until_an_hour_is_one_too(self, place: Place, model: Model) -> None:
         hall = await place.hall(retries=10)
-        model.answer = fails(429, "rate_limit_error", retry_after=self.later(hours=1))
+        later = format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)
+        model.answer = fails(429, "rate_limit_error", retry_after=later)
         delay = (await failure(hall)).as_payload()["retryDelayMs"]
         assert 3_500_000 < delay <= 3_600_000
 
-    async def test_short_waits_end_too(self, place: Place, model: Model) -> None:
+    async def short_ones_end_too(self, place: Place, model: Model) -> None:
         hall = await place.hall(retries=10, patience=3.9)
         model.answer = fails(429, "rate_limit_error", retry_after="2")
         failed = await failure(hall)
@@ -380,7 +417,16 @@ class TestTooManyRequests:
 
 
 class TestSilence:
-    async def test_a_model_that_never_answers_is_overloaded(self, place: Place, model: Model) -> None:
+    async def test_each_silence(self, beside_each_other: BesideEachOther) -> None:
+        await beside_each_other(
+            self.a_model_that_never_answers_is_overloaded,
+            self.one_that_stops_in_mid_text_is_the_network,
+            self.one_that_stops_in_mid_input_of_a_tool_is_the_network,
+            self.one_that_comes_to_itself_is_waited_for,
+            self.it_can_be_stopped_meanwhile,
+        )
+
+    async def a_model_that_never_answers_is_overloaded(self, place: Place, model: Model) -> None:
         hall = await place.hall(retries=10, silence=SILENCE, patience=SILENCE * 2)
         model.answer = silence
         assert (await failure(hall)).code == "overloaded"
@@ -388,24 +434,27 @@ class TestSilence:
         model.answer = well
         assert await answer(hall) == "Well."
 
-    @pytest.mark.parametrize("begun", [MID_TEXT, MID_TOOL], ids=["text", "tool"])
-    async def test_one_that_stops_in_the_middle_is_the_network(
-        self, place: Place, model: Model, begun: bytes
-    ) -> None:
+    async def one_that_stops_in_mid_text_is_the_network(self, place: Place, model: Model) -> None:
+        await self.stops_after(MID_TEXT, place, model)
+
+    async def one_that_stops_in_mid_input_of_a_tool_is_the_network(self, place: Place, model: Model) -> None:
+        await self.stops_after(MID_TOOL, place, model)
+
+    async def stops_after(self, begun: bytes, place: Place, model: Model) -> None:
         hall = await place.hall(retries=10, silence=SILENCE, patience=SILENCE * 2)
         model.answer = streams(begun, silence)
         assert (await failure(hall)).code == "network_error"
         model.answer = well
         assert await answer(hall) == "Well."
 
-    async def test_one_that_comes_to_itself_is_waited_for(self, place: Place, model: Model) -> None:
+    async def one_that_comes_to_itself_is_waited_for(self, place: Place, model: Model) -> None:
         hall = await place.hall(retries=10, silence=SILENCE)
         model.answer = in_turn(silence, streams(MID_TEXT, silence), well)
         heard = await hall.play("Please answer.")
         assert isinstance(heard[-1], Ended)
         assert len([event for event in heard if isinstance(event, Warned)]) >= 2
 
-    async def test_it_can_be_stopped_meanwhile(self, place: Place, model: Model) -> None:
+    async def it_can_be_stopped_meanwhile(self, place: Place, model: Model) -> None:
         hall = await place.hall(retries=10)
         model.answer = streams(MID_TEXT, silence)
 

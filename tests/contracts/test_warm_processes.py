@@ -37,9 +37,18 @@ async def claude(model: ScriptedModel) -> AsyncIterator[ClaudeRuntime]:
         assert runtime._door._issued == {}
 
 
-@pytest.fixture(params=["none", "bubblewrap"])
-def stage(request: pytest.FixtureRequest, claude: ClaudeRuntime, vault: Path) -> Stage:
-    sandbox = sandbox_that_runs(request.param)
+# What a wall may change: how a process is reached, and how it ends.
+with_and_without_a_wall = pytest.mark.parametrize("wall", ["none", "bubblewrap"])
+
+
+@pytest.fixture
+def wall() -> str:
+    return "bubblewrap"
+
+
+@pytest.fixture
+def stage(wall: str, claude: ClaudeRuntime, vault: Path) -> Stage:
+    sandbox = sandbox_that_runs(wall)
     trust = Trust.VAULT if sandbox.is_wall else Trust.FULL
     return Stage(claude, sandbox, vault, Path(settings.PARACHUTE_HOME), trust)
 
@@ -56,6 +65,7 @@ def response(events: list[RuntimeEvent]) -> str:
     return events[-1].response
 
 
+@with_and_without_a_wall
 async def test_the_next_message_goes_to_the_process_that_rests(stage: Stage, model: ScriptedModel) -> None:
     model.script("first", [say("One.")])
     model.script("second", [say("Two.")])
@@ -92,6 +102,7 @@ async def test_what_rests_gives_way_where_there_is_no_room_for_both(stage: Stage
     assert resting(other)
 
 
+@with_and_without_a_wall
 async def test_what_a_turn_left_running_is_ended_and_the_process_is_not(
     stage: Stage, model: ScriptedModel
 ) -> None:
@@ -124,6 +135,7 @@ async def test_a_session_that_went_on_elsewhere_gets_a_new_process(stage: Stage)
     assert resting(stage).isdisjoint(before)
 
 
+@with_and_without_a_wall
 async def test_a_process_that_died_while_it_rested_is_replaced(stage: Stage) -> None:
     await stage.play("first")
     processes = [psutil.Process(pid) for pid in resting(stage)]
@@ -151,6 +163,7 @@ async def test_none_rests_longer_than_it_may(
     assert not claude._warm._resting
 
 
+@with_and_without_a_wall
 async def test_one_whose_session_is_deleted_is_ended(stage: Stage, claude: ClaudeRuntime) -> None:
     await stage.play("hello")
     processes = [psutil.Process(pid) for pid in resting(stage)]

@@ -1,8 +1,6 @@
 """A program that uses the API of a running `up` with a key, as somebody's script would."""
 
 import json
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from tests.processes.running import ROOT, RunningUp
+from tests.processes.running import RunningUp
 
 PATIENCE = 60.0
 TERMINAL = {"done", "aborted", "error", "typed_error"}
@@ -19,15 +17,8 @@ Event = dict[str, Any]
 
 
 class Program:
-    def __init__(self, up: RunningUp, variables: dict[str, str]) -> None:
-        made = subprocess.run(
-            [sys.executable, str(ROOT / "manage.py"), "apikey", "program"],
-            env=variables,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        self.key = made.stdout.splitlines()[-1]
+    def __init__(self, up: RunningUp) -> None:
+        self.key = _key(up)
         self.http = httpx.Client(
             base_url=up.address, headers={"Authorization": f"Bearer {self.key}"}, timeout=PATIENCE
         )
@@ -64,6 +55,19 @@ class Program:
         """All events of a session up to the terminal one of this turn."""
         turn = accepted["turnId"]
         return self.until(accepted["sessionId"], lambda e: e["turnId"] == turn and e["type"] in TERMINAL)
+
+
+def _key(up: RunningUp) -> str:
+    """One that the first person makes, as in the page."""
+    made = httpx.post(
+        f"{up.address}/api/auth/keys",
+        json={"name": "program"},
+        cookies=up.cookies,
+        headers={"X-CSRFToken": up.cookies["csrftoken"]},
+        timeout=PATIENCE,
+    )
+    assert made.status_code == 201, made.text
+    return str(made.json()["key"])
 
 
 def rows(events: list[Event]) -> list[Event]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import random
 import re
 import shutil
 import signal
@@ -15,6 +16,8 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+
+import httpx
 
 from parachute_site import env
 from parachute_site.up import health, processes
@@ -49,6 +52,15 @@ class RunningUp:
     def sign_in(self) -> str:
         """The one-time link, with the address in front."""
         return self.wait_log(r"sign in, once").split()[-1]
+
+    @cached_property
+    def cookies(self) -> dict[str, str]:
+        """Those of the first person, who used the link."""
+        with httpx.Client(base_url=self.address, timeout=PATIENCE) as client:
+            client.get(self.sign_in)
+            used = client.post(self.sign_in, data={"csrfmiddlewaretoken": client.cookies["csrftoken"]})
+            assert used.status_code == 302, used.text
+            return dict(client.cookies)
 
     def wait_ready(self) -> None:
         self.wait_log(READY)
@@ -140,9 +152,12 @@ def of_whoever_runs_it() -> dict[str, str]:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """None of those that the kernel gives out by itself: another test would have it before `up` listens."""
+    while True:
+        port = random.SystemRandom().randrange(10_000, 30_000)  # hypothesis seeds the other dice
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def _owner(pid: int) -> str | None:

@@ -1,4 +1,7 @@
-"""Read-only boxes of the real processes: whoever is killed, none of its containers is left."""
+"""Read-only boxes of the real processes: whoever is killed, none of its containers is left.
+
+Not marked as the others here are: a run has one engine, so all that need it are in the same lane of it.
+"""
 
 from typing import Any
 
@@ -10,8 +13,6 @@ from tests.engines.fixtures import Engines
 from tests.processes.program import Program, of_type
 from tests.processes.running import RunningUp, StartUp
 from tests.scripted_model import ScriptedModel, calls, in_turn
-
-pytestmark = pytest.mark.processes
 
 PATIENCE = 60.0
 

@@ -6,17 +6,18 @@ from collections.abc import Callable
 import pytest
 
 from agents_app.demo_model.wire import say
-from tests.processes.program import Program
+from tests.processes.conftest import House
 from tests.processes.running import RunningUp
-from tests.scripted_model import ScriptedModel, calls
+from tests.scripted_model import calls
 
 pytestmark = pytest.mark.processes
 
 WITHIN = 10.0
 
 
-def clis(up: RunningUp) -> list[str]:
-    return [command for command in up.left().values() if "--output-format stream-json" in command]
+def clis(up: RunningUp, session_id: str) -> list[str]:
+    running = [command for command in up.left().values() if "--output-format stream-json" in command]
+    return [command for command in running if session_id in command]
 
 
 def comes_true(what: Callable[[], bool]) -> None:
@@ -28,15 +29,16 @@ def comes_true(what: Callable[[], bool]) -> None:
 
 def is_nothing_left(up: RunningUp, session_id: str) -> bool:
     files = [*up.home.glob(f"claude/{session_id}"), *up.vault.glob(f".claude/projects/*/{session_id}*")]
-    return not files and not clis(up)
+    return not files and not clis(up, session_id)
 
 
-def test_while_its_agent_runs_a_command(up: RunningUp, program: Program, model: ScriptedModel) -> None:
-    model.script("sleep", [calls("Bash", command="sleep 55"), say("It slept.")])
+def test_while_its_agent_runs_a_command(house: House) -> None:
+    up, program = house.up, house.program
+    house.model.script("sleep", [calls("Bash", command="sleep 55"), say("It slept.")])
     accepted = program.post("sleep, please")
     session_id = accepted["sessionId"]
     program.until(session_id, lambda e: e["type"] == "tool_use")
-    assert clis(up)
+    assert clis(up, session_id)
     began = time.monotonic()
     with program.following(session_id) as events:
         next(events)
@@ -48,12 +50,13 @@ def test_while_its_agent_runs_a_command(up: RunningUp, program: Program, model: 
     assert "Traceback" not in up.text
 
 
-def test_while_its_agent_rests(up: RunningUp, program: Program) -> None:
+def test_while_its_agent_rests(house: House) -> None:
+    up, program = house.up, house.program
     accepted = program.post("hello")
     session_id = accepted["sessionId"]
     program.finished(accepted)
     comes_true(lambda: bool([*up.vault.glob(f".claude/projects/*/{session_id}.jsonl")]))
-    assert clis(up)
+    assert clis(up, session_id)
     assert program.http.delete(f"/api/chat/{session_id}").status_code == 204
     comes_true(lambda: is_nothing_left(up, session_id))
     assert "Traceback" not in up.text

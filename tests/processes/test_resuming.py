@@ -2,31 +2,39 @@
 
 import shutil
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
 
 from agents_app.demo_model.wire import say
-from tests.processes.program import Program, of_type
-from tests.processes.running import RunningUp
-from tests.scripted_model import ScriptedModel
+from tests.processes.conftest import House
+from tests.processes.program import of_type
 
 pytestmark = pytest.mark.processes
 
 ANSWER = "Quinces ripen in October."
+COPIED_WITHIN = 10.0  # seconds
 
 
 class Conversation:
-    def __init__(self, up: RunningUp, program: Program, model: ScriptedModel) -> None:
-        self._program, self._model = program, model
-        model.script("quinces", [say(ANSWER)])
-        accepted = program.post("When do quinces ripen?")
-        program.finished(accepted)
+    def __init__(self, house: House) -> None:
+        self._program, self._model = house.program, house.model
+        self._model.script("quinces", [say(ANSWER)])
+        accepted = self._program.post("When do quinces ripen?")
+        self._program.finished(accepted)
         self.id = accepted["sessionId"]
-        self.own = up.home / "claude" / self.id / "projects"
-        self.published = up.vault / ".claude" / "projects"
-        while not list(self.published.glob(f"*/{self.id}.jsonl")):
-            program.session(self.id)  # the copy comes a moment after the end
+        self.own = house.up.home / "claude" / self.id / "projects"
+        self.published = self._published_in(house.up.vault / ".claude" / "projects")
+
+    def _published_in(self, folder: Path) -> Path:
+        """The copy, which comes a moment after the end."""
+        until = monotonic() + COPIED_WITHIN
+        while monotonic() < until:
+            if found := list(folder.glob(f"*/{self.id}.jsonl")):
+                return found[0]
+            self._program.session(self.id)
+        raise AssertionError(f"No copy of the transcript came within {COPIED_WITHIN} s.")
 
     def go_on(self, message: str, **more: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """The `done` event, and all events of the turn."""
@@ -41,8 +49,8 @@ class Conversation:
 
 
 @pytest.fixture
-def talk(up: RunningUp, program: Program, model: ScriptedModel) -> Conversation:
-    return Conversation(up, program, model)
+def talk(house: House) -> Conversation:
+    return Conversation(house)
 
 
 def damage(transcript: Path) -> None:
@@ -70,7 +78,7 @@ def test_the_copy_in_the_vault_takes_its_place(talk: Conversation, how: str) -> 
 
 def test_without_either_what_was_said_is_told_again(talk: Conversation) -> None:
     shutil.rmtree(talk.own)
-    shutil.rmtree(talk.published)
+    talk.published.unlink()
     done, events = talk.go_on("and pears?")
     assert done["sessionResume"]["method"] == "context_injection"
     assert done["sessionResume"]["messagesInjected"] == 2
@@ -91,9 +99,10 @@ def test_a_person_may_choose(talk: Conversation, mode: str, method: str, knows: 
 
 def test_where_next_to_nothing_is_left_of_it_all_is_told_again(talk: Conversation) -> None:
     own = next(talk.own.glob("*/*.jsonl"))
-    last = own.read_bytes().splitlines()[-1]
-    own.write_bytes(last + b"\n")
-    shutil.rmtree(talk.published)
+    first = own.read_bytes().splitlines()[0]
+    assert b'"uuid"' not in first  # so it is no row of the conversation
+    own.write_bytes(first + b"\n")
+    talk.published.unlink()
     done, _ = talk.go_on("and pears?")
     assert done["sessionResume"]["method"] == "context_injection"
     assert ANSWER in talk.model_was_told("and pears?")

@@ -8,6 +8,7 @@ import psutil
 import pytest
 
 from agents_app.demo_model.wire import say
+from tests.processes.conftest import House
 from tests.processes.program import TERMINAL, Program, all_at_once, assert_no_gaps, of_type, rows
 from tests.processes.running import RunningUp, StartUp
 from tests.scripted_model import Gate, ScriptedModel, calls, in_turn
@@ -87,7 +88,8 @@ def test_everything_killed_and_started_again(
     assert_no_gaps(events)
 
 
-def test_a_reader_that_leaves_stops_nothing(program: Program, model: ScriptedModel) -> None:
+def test_a_reader_that_leaves_stops_nothing(house: House) -> None:
+    program, model = house.program, house.model
     gate = model.hold()
     model.script("slowly", [say("Half a ", gate, "sentence.")])
     with program.http.stream("POST", "/api/chat", json={"message": "slowly, please"}) as answer:
@@ -99,7 +101,9 @@ def test_a_reader_that_leaves_stops_nothing(program: Program, model: ScriptedMod
     assert of_type(events, "done")[0]["response"] == "Half a sentence."
 
 
-def test_twenty_sessions_at_once(program: Program, model: ScriptedModel) -> None:
+def test_twenty_sessions_at_once(house: House) -> None:
+    program, model = house.program, house.model
+
     def one(number: int) -> None:
         model.script(f"number {number}.", [say(f"This is {number}.")])
         events = program.finished(program.post(f"number {number}."))
@@ -121,9 +125,9 @@ def test_a_worker_that_is_told_to_stop_hands_its_turn_over(
     assert_no_gaps(events)
 
 
-def test_a_turn_is_stopped_while_the_network_is_down(start_up: StartUp, variables: dict[str, str]) -> None:
+def test_a_turn_is_stopped_while_the_network_is_down(start_up: StartUp) -> None:
     up = start_up({"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"})
-    program = Program(up, variables)
+    program = Program(up)
     accepted = program.post("anybody there?")
     told = program.until(accepted["sessionId"], lambda event: event["type"] == "warning")
     assert told[-1]["code"] == "api_retry"
@@ -131,9 +135,8 @@ def test_a_turn_is_stopped_while_the_network_is_down(start_up: StartUp, variable
     assert program.finished(accepted)[-1]["type"] == "aborted"
 
 
-def test_what_is_said_while_a_tool_runs_is_answered_in_that_turn(
-    up: RunningUp, program: Program, model: ScriptedModel
-) -> None:
+def test_what_is_said_while_a_tool_runs_is_answered_in_that_turn(house: House) -> None:
+    program, model = house.program, house.model
     command = "until [ -e go ]; do sleep 0.05; done; echo gone"
     model.script("wait for it", [calls("Bash", command=command), say("Both are done.")])
     model.script("and this", [say("Both are done.")])
@@ -142,7 +145,7 @@ def test_what_is_said_while_a_tool_runs_is_answered_in_that_turn(
     inject = f"/api/chat/{accepted['sessionId']}/inject"
     answer = program.http.post(inject, json={"message": "and this"})
     assert (answer.status_code, answer.json()["state"]) == (202, "running")
-    (up.vault / "go").touch()
+    (house.up.vault / "go").touch()
     events = program.finished(accepted)
     assert [event["content"] for event in of_type(events, "user_message")] == ["wait for it", "and this"]
     # With the tool's answer, or after it, where the tool ends before the message is handed over: then twice.
@@ -152,10 +155,11 @@ def test_what_is_said_while_a_tool_runs_is_answered_in_that_turn(
     assert [m["content"][0]["text"] for m in said if "source" in m] == ["wait for it", "and this"]
 
 
-def test_refusals_come_through_the_real_server(program: Program) -> None:
-    web = program.http
+def test_refusals_come_through_the_real_server(house: House) -> None:
+    web = house.program.http
     big = b'{"message": "' + b"x" * (31 * 1024 * 1024) + b'"}'
-    session = program.post("hello")["sessionId"]
+    accepted = house.program.post("hello")
+    session = accepted["sessionId"]
     for answer, status, code in (
         (web.post("/api/chat", content=b'{"message": '), 422, "invalid"),
         (web.post("/api/chat", content=big), 413, "too_large"),
@@ -165,6 +169,7 @@ def test_refusals_come_through_the_real_server(program: Program) -> None:
         (web.get(f"/api/chat/{session}", headers={"Authorization": "Bearer para_x"}), 401, "unauthenticated"),
     ):
         assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+    house.program.finished(accepted)
 
 
 def wait_for(is_so: Callable[[], bool], up: RunningUp) -> None:

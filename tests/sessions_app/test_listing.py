@@ -1,8 +1,11 @@
 """`follow_list`: whoever shows a list has the newest sessions, soon after they changed and not more often."""
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
+from queue import Queue
 from time import monotonic
 from typing import Any
 
@@ -249,38 +252,45 @@ def test_a_read_takes_three_queries_however_long_the_list(workspace: Workspace, 
         assert workspaces == {workspace.pk}
 
 
+class Rung:
+    """The workspaces whose lists were rung."""
+
+    def __init__(self) -> None:
+        self._published: Queue[int] = Queue()
+        self._nobodys = itertools.count(-1, -1)
+
+    async def publish(self, to: object, topic: str, payload: bus.Payload) -> None:
+        if topic == bus.LISTS:
+            self._published.put(payload["workspace"])
+
+    def until_now(self) -> list[int]:
+        """Since the last look: those before a ring of our own, which comes out after them."""
+        last = next(self._nobodys)
+        bus.ring_lists(last)
+        return list(iter(partial(self._published.get, timeout=PATIENCE), last))
+
+
 class TestRings:
     @pytest.fixture
-    def rung(self, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-        """What was published to the lists, once the bell has been silent for a moment."""
+    def rung(self, monkeypatch: pytest.MonkeyPatch) -> Rung:
+        rung = Rung()
         monkeypatch.setattr(bus, "RINGS_TOGETHER", 0.02)
         monkeypatch.setattr(bus, "_lists_ring_at", {})
-        published: list[Any] = []
+        monkeypatch.setattr(bus, "_publish", rung.publish)
+        return rung
 
-        async def publish(to: object, topic: str, payload: bus.Payload) -> None:
-            published.extend([payload] if topic == bus.LISTS else [])
-
-        monkeypatch.setattr(bus, "_publish", publish)
-        return published
-
-    def settle(self) -> None:
-        asyncio.run_coroutine_threadsafe(asyncio.sleep(0.1), bus._ringing()).result(PATIENCE)
-
-    def test_one_transaction_rings_once_and_after_its_commit(self, session: Session, rung: list[Any]) -> None:
+    def test_one_transaction_rings_once_and_after_its_commit(self, session: Session, rung: Rung) -> None:
         with transaction.atomic():
             for _ in range(3):
                 record_all(session.pk, [(EventType.DONE, {}), (EventType.SESSION_UPDATED, {})])
-            self.settle()
-            assert rung == []
-        self.settle()
-        assert rung == [{"workspace": session.workspace_id}]
+            assert rung.until_now() == []
+        assert rung.until_now() == [session.workspace_id]
 
-    def test_what_is_rolled_back_rings_for_nobody(self, session: Session, rung: list[Any]) -> None:
+    def test_what_is_rolled_back_rings_for_nobody(self, session: Session, rung: Rung) -> None:
         with pytest.raises(ZeroDivisionError), transaction.atomic():
             record(session.pk, EventType.SESSION_UPDATED, {})
             raise ZeroDivisionError
-        self.settle()
-        assert rung == []
+        assert rung.until_now() == []
 
     def test_a_bell_that_breaks_breaks_nothing(
         self, session: Session, monkeypatch: pytest.MonkeyPatch

@@ -47,7 +47,7 @@ def soak(folder: Path, variables: Mapping[str, str], *, seconds: float, sessions
         try:
             up.wait_ready()
             script.give_to(model, up.vault)
-            key = Program(up, dict(variables)).key
+            key = Program(up).key
             asyncio.run(_Soak(up, key, report).go(seconds=seconds, sessions=sessions))
             _stop(up, report)
         finally:
