@@ -13,7 +13,8 @@ from agents_app.errors import AgentError
 from agents_app.runtimes.base import RunRequest
 from agents_app.sandboxes.placeholders import is_ours
 from agents_app.trust import is_above
-from agents_app.turns.opening import about, too_high
+from agents_app.turns.allowed import too_high
+from agents_app.turns.saying import about
 from agents_app.turns.starting import Row, Start, start_of
 from agents_app.walls import wall_for
 from permissions_app.audit import PLATFORM

@@ -67,6 +67,16 @@ class TestWhileItRuns:
         assert await is_read(opened)
         assert await has_no_gaps(opened.session_id)
 
+    async def test_it_takes_the_session_out_of_the_archive(self, engine: Engine) -> None:
+        at = pause()
+        engine.runtime.scripts["quinces"] = [at, Say("In October.")]
+        opened = await engine.say("quinces?")
+        async with engine.paused(opened, at):
+            await Session.objects.aupdate(archived=True)
+            await say_more(engine, opened)
+            at.go_on.set()
+        assert not (await Session.objects.aget()).archived
+
     async def test_what_it_took_is_the_sum(self, engine: Engine) -> None:
         at = pause()
         engine.runtime.scripts["quinces"] = [at]

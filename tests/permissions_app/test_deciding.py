@@ -31,8 +31,7 @@ Ask = Callable[..., ToolRequest]
 
 @pytest.fixture
 def session(as_ada: Caller, monkeypatch: pytest.MonkeyPatch) -> Session:
-    monkeypatch.setattr("agents_app.turns.opening.ring_workers", lambda *_: None)
-    monkeypatch.setattr("agents_app.turns.tickets.ring_workers", lambda *_: None)
+    monkeypatch.setattr("agents_app.turns.saying.ring_workers", lambda *_: None)
     return Session.objects.get(pk=open_turn(as_ada, Opening("hi")).session_id)
 
 
@@ -247,9 +246,7 @@ class TestWidening:
         (updated,) = [each["metadata"] for each in told("session_updated") if "metadata" in each]
         assert updated == session.metadata
 
-    @pytest.mark.parametrize(
-        "held", [[f"{n}/*" for n in range(100)], ["x" * 500] * 32], ids=["many", "long"]
-    )
+    @pytest.mark.parametrize("held", [[f"{n}/*" for n in range(100)], ["x" * 500] * 32], ids=["many", "long"])
     def test_a_session_keeps_so_many_and_no_more(
         self, session: Session, writes: Ask, as_ada: Caller, held: list[str]
     ) -> None:
