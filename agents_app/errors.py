@@ -47,6 +47,12 @@ KINDS = {
     "sandbox_unavailable": Kind(
         noop("No wall to run behind"), noop("Install bubblewrap, or choose another trust level."), False, 503
     ),
+    "vault_gone": Kind(
+        noop("The vault is not there"),
+        noop("Mount it again, or let an operator choose another folder under /admin; then send it again."),
+        True,
+        503,
+    ),
     "trust_too_high": Kind(
         noop("More than is allowed here"), noop("An operator can change that."), False, 422
     ),

@@ -141,12 +141,13 @@ async def test_a_directory_that_leads_out_by_now_becomes_the_vault(engine: Engin
     assert engine.runtime.requests[0].directory == vault
 
 
-async def test_a_vault_that_is_gone_is_said_plainly(engine: Engine, vault: Path) -> None:
+async def test_a_vault_that_is_gone_is_said_plainly_and_what_helps(engine: Engine, vault: Path) -> None:
     opened = await engine.say("hi")
     await Workspace.objects.aupdate(vault_path=f"{vault}-gone")
     await engine.run(opened)
     error = last_words(await events(opened))
-    assert (error["code"], "is not there" in error["message"]) == ("unknown_error", True)
+    assert (error["code"], error["canRetry"]) == ("vault_gone", True)
+    assert error["message"].startswith(f"The vault {vault}-gone is not there. Mount it again,")
 
 
 async def test_without_a_wall_for_it_nothing_runs(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
