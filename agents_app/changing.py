@@ -8,7 +8,7 @@ from django.db import transaction
 
 from agents_app import acting
 from agents_app.trust import is_above
-from agents_app.turns.opening import allowed_model, check_trust
+from agents_app.turns.allowed import allowed_model, check_trust
 from permissions_app.audit import Outcome
 from sessions_app import services
 from sessions_app.access.caller import Caller

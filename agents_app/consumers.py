@@ -1,8 +1,5 @@
 """The WebSocket that can also speak: messages, aborts and what people decide, beside following."""
 
-import asyncio
-import logging
-from contextlib import aclosing
 from typing import Any
 
 from pydantic import ValidationError
@@ -16,10 +13,8 @@ from permissions_app.schemas import AnswerOrder, SessionDenyOrder, SessionGrantO
 from sessions_app.access.models import Scope
 from sessions_app.bus import Payload
 from sessions_app.consumers import FollowSocket, Message
-from sessions_app.errors import Invalid, ParachuteError
+from sessions_app.errors import Invalid
 from sessions_app.threads import in_thread
-
-log = logging.getLogger(__name__)
 
 NOT_THE_ORDER = ("type", "key")  # `key` is what the Idempotency-Key is of a POST
 
@@ -27,7 +22,7 @@ NOT_THE_ORDER = ("type", "key")  # `key` is what the Idempotency-Key is of a POS
 class ChatSocket(FollowSocket):
     def __init__(self) -> None:
         super().__init__()
-        self._following_inbox: asyncio.Task[None] | None = None
+        self.feeds["inbox"] = (follow_inbox, self.say_asked)
         self.commands |= {
             "message": self._message,
             "abort": self._abort,
@@ -35,21 +30,6 @@ class ChatSocket(FollowSocket):
             "deny": self._deny,
             "answer": self._answer,
         }
-
-    async def follow(self, order: Message) -> None:
-        if "inbox" not in order:
-            await super().follow(order)
-            return
-        self._check_inbox(order)
-        self._stop_following_inbox()
-        self._following_inbox = self.begin(self._pass_on_inbox())
-
-    async def unfollow(self, order: Message) -> None:
-        if "inbox" not in order:
-            await super().unfollow(order)
-            return
-        self._check_inbox(order)
-        self._stop_following_inbox()
 
     async def say_asked(self, news: list[Payload]) -> None:
         """What the inbox has to say; a subclass may say it in another way."""
@@ -94,27 +74,6 @@ class ChatSocket(FollowSocket):
         caller = self.caller_who_may(Scope.CHAT)
         given = _parsed(AnswerOrder, _without_session(order))
         await in_thread(services.answer)(caller, given.request_id, given.answers, session_id=self.session_id)
-
-    def _check_inbox(self, order: Message) -> None:
-        if order["inbox"] is not True or self.session_id is not None:
-            raise Invalid.field("inbox", "Say `true`, over the socket at `/ws`.")
-        self.caller_who_may(Scope.READ)
-
-    def _stop_following_inbox(self) -> None:
-        if self._following_inbox is not None:
-            self._following_inbox.cancel()
-            self._following_inbox = None
-
-    async def _pass_on_inbox(self) -> None:
-        try:
-            async with aclosing(follow_inbox(lambda: self.caller_who_may(Scope.READ))) as parts:
-                async for news in parts:
-                    await self.say_asked(news)
-        except ParachuteError as error:
-            await self.close(4000 + error.status)
-        except Exception:
-            log.exception("Following the inbox broke off")
-            await self.close(1011)
 
     def _for_this_session(self, order: Message) -> Message:
         return {**_without_session(order), "sessionId": str(self.session_id)} if self.session_id else order

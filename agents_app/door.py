@@ -7,7 +7,6 @@ while a turn runs. The real key is added here and is nowhere else: no agent's en
 import logging
 import math
 import secrets
-import socket as sockets
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -22,6 +21,7 @@ from aiohttp import web
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from agents_app.endpoint import ModelEndpoint
+from agents_app.listening import listener_at
 from agents_app.ways import Way
 
 logger = logging.getLogger(__name__)
@@ -258,16 +258,3 @@ def _opened(headers: CIMultiDict[str], upstream: Upstream) -> CIMultiDict[str]:
     if upstream.beta:
         headers["anthropic-beta"] = ",".join([*headers.popall("anthropic-beta", []), upstream.beta])
     return headers
-
-
-def listener_at(path: Path) -> sockets.socket:
-    """A socket that no other user can connect to, not even before its mode is set: it does not listen yet."""
-    path.unlink(missing_ok=True)
-    listener = sockets.socket(sockets.AF_UNIX)
-    try:
-        listener.bind(str(path))
-        path.chmod(0o600)
-    except OSError:
-        listener.close()
-        raise
-    return listener

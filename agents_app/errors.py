@@ -1,6 +1,8 @@
-"""What may go wrong while an agent runs: the typed errors that end a turn.
+"""What may go wrong while an agent runs: the typed errors that end a turn, and what is refused to an agent
+alone.
 
-Each has a title, what happened, what to do, and whether the same message may simply be sent again.
+Each of the first has a title, what happened, what to do, and whether the same message may simply be sent
+again.
 """
 
 from dataclasses import dataclass
@@ -53,6 +55,12 @@ KINDS = {
         True,
         500,
     ),
+    "vault_gone": Kind(
+        noop("The vault is not there"),
+        noop("Mount it again, or let an operator choose another folder under /admin; then send it again."),
+        True,
+        503,
+    ),
     "trust_too_high": Kind(
         noop("More than is allowed here"), noop("An operator can change that."), False, 422
     ),
@@ -98,3 +106,7 @@ class AgentError(Exception):
         """What a page can offer as a button. The rest is for the operator, and the message says it."""
         offered = OF_ITS_OWN.get(self.code, (SEND_AGAIN,) if kind.can_retry else ())
         return [{"key": key, "label": str(_(label)), "action": action} for key, label, action in offered]
+
+
+class CannotCarryOut(Exception):
+    """What the server does not do in an agent's place. The text says why, to the model and to a person."""

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from agents_app.errors import CannotCarryOut
 from permissions_app.rules.git_settings import Edit, Remote, Set, Upstream
 from sessions_app.folders import Folder
 
@@ -31,18 +32,14 @@ NOT_OF_REMOTE = "{of} is no branch of a remote of this repository. Name it as re
 _HEAD = re.compile(r"ref: refs/heads/([^\x00-\x20]+)\n?")
 
 
-class CannotSet(Exception):
-    """The text says why, to the model and to a person."""
-
-
 def change(folder: Folder, edits: Sequence[Edit]) -> str:
-    """Makes all of them or, raising CannotSet, none; says which settings. `folder` is the `.git`."""
+    """Makes all of them or, raising CannotCarryOut, none; says which settings. `folder` is the `.git`."""
     found = folder.look(CONFIG)
     if found is not None and found.st_nlink > 1:
-        raise CannotSet(TWO_NAMES)
+        raise CannotCarryOut(TWO_NAMES)
     before = folder.read(CONFIG, first=LARGEST + 1)
     if len(before) > LARGEST:
-        raise CannotSet(NOT_SETTINGS)
+        raise CannotCarryOut(NOT_SETTINGS)
     with tempfile.TemporaryDirectory(prefix="settings-") as own:
         copy = _Copy(Path(own))
         copy.file.write_bytes(before)
@@ -59,7 +56,7 @@ def _made(copy: "_Copy", folder: Folder, edit: Edit) -> list[str]:
             return [key]
         case Remote(name, address, is_new):
             if is_new == copy.has(f"remote.{name}.url"):
-                raise CannotSet((THERE if is_new else NO_REMOTE).format(name=name))
+                raise CannotCarryOut((THERE if is_new else NO_REMOTE).format(name=name))
             copy.git(f"remote.{name}.url", address)
             if is_new:
                 copy.git(f"remote.{name}.fetch", f"+refs/heads/*:refs/remotes/{name}/*")
@@ -77,7 +74,7 @@ def _follow(copy: "_Copy", branch: str, of: str) -> None:
         return
     remotes = [name for name in copy.remotes() if of.startswith(f"{name}/") and len(of) > len(name) + 1]
     if not remotes:
-        raise CannotSet(NOT_OF_REMOTE.format(of=of))
+        raise CannotCarryOut(NOT_OF_REMOTE.format(of=of))
     remote = max(remotes, key=len)
     copy.git(f"branch.{branch}.remote", remote)
     copy.git(f"branch.{branch}.merge", f"refs/heads/{of.removeprefix(f'{remote}/')}")
@@ -86,7 +83,7 @@ def _follow(copy: "_Copy", branch: str, of: str) -> None:
 def _current(folder: Folder) -> str:
     found = _HEAD.fullmatch(folder.read("HEAD", first=1_000).decode(errors="replace"))
     if found is None:
-        raise CannotSet(NO_BRANCH)
+        raise CannotCarryOut(NO_BRANCH)
     return found[1]
 
 
@@ -97,13 +94,13 @@ class _Copy:
         self.file = own / CONFIG
         program = shutil.which("git")
         if program is None:
-            raise CannotSet(NO_GIT)
+            raise CannotCarryOut(NO_GIT)
         self._program, self._own = program, own
 
     def git(self, *arguments: str) -> None:
         done = self._run(*arguments)
         if done.returncode != 0 and not (arguments[0].startswith("--unset") and _was_unset(done)):
-            raise CannotSet(done.stderr.strip().partition("\n")[0][:300] or NOT_SETTINGS)
+            raise CannotCarryOut(done.stderr.strip().partition("\n")[0][:300] or NOT_SETTINGS)
 
     def has(self, key: str) -> bool:
         return self._run("--get-all", key).returncode != NOT_FOUND
@@ -132,7 +129,7 @@ class _Copy:
                 timeout=PATIENCE,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise CannotSet(NOT_SETTINGS) from error
+            raise CannotCarryOut(NOT_SETTINGS) from error
 
 
 def _was_unset(done: subprocess.CompletedProcess[str]) -> bool:

@@ -114,7 +114,7 @@ class TurnWorker:
     async def _renew(self) -> None:
         """In the loop and not beside it: a loop that is stuck shall lose its turns."""
         while True:
-            await asyncio.sleep(leases.RENEWED_EVERY)
+            await asyncio.sleep(workers.SAID_EVERY)
             try:
                 await self._say_alive()
             except Exception:
@@ -143,10 +143,6 @@ def start(name: str) -> TurnWorker:
     _running = TurnWorker(name)
     _running.start()
     return _running
-
-
-def is_running() -> bool:
-    return _running is not None
 
 
 def running() -> TurnWorker:

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from agents_app.models import Worker
 
-SAID_EVERY = 10.0
+SAID_EVERY = 10.0  # seconds; a turn worker renews its leases with it
 GONE_AFTER = timedelta(seconds=30)
 
 

@@ -7,7 +7,7 @@ again.
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import aclosing
 from typing import Any, ClassVar
 from urllib.parse import parse_qs
@@ -37,6 +37,7 @@ LARGEST_SEQ = 10**9
 NO_CHANNEL = "none"  # consumers of ours need no channel of the layer; the bus has one for the process
 
 Message = dict[str, Any]
+Feed = Callable[[Callable[[], Caller]], AsyncGenerator[Any]]  # asks who follows it before each read
 
 
 class Streaming(AsyncConsumer):
@@ -147,14 +148,16 @@ class FollowSocket(Streaming):
     """`/ws` follows what it is told to, sessions and the list of them; `/ws/chat/{id}` follows one session
     from the start.
 
-    `commands` maps the type of a message to what answers it; apps above add theirs in a subclass. `say_list`
-    says the list, and may say it otherwise there.
+    `commands` maps the type of a message to what answers it, `feeds` the name of what can be followed beside
+    sessions to how that is done and said. Apps above add theirs in a subclass, and may say otherwise there.
     """
 
     def __init__(self) -> None:
-        self._following: dict[UUID, asyncio.Task[None]] = {}
-        self._following_list: asyncio.Task[None] | None = None
+        self._following: dict[UUID | str, asyncio.Task[None]] = {}  # sessions, and feeds by their name
         self._is_closed = False
+        self.feeds: dict[str, tuple[Feed, Callable[[Any], Awaitable[None]]]] = {
+            "list": (follow_list, self.say_list)
+        }
         self.commands: dict[str, Callable[[Message], Awaitable[None]]] = {
             "follow": self.follow,
             "unfollow": self.unfollow,
@@ -216,10 +219,9 @@ class FollowSocket(Streaming):
             raise Invalid.field("sessionId", "This is no session id.") from error
 
     async def follow(self, order: Message) -> None:
-        if "list" in order:
-            self._check_list(order)
-            self._stop_following_list()
-            self._following_list = self.begin(self._pass_on_list())
+        if feed := self._feed_of(order):
+            self._stop_following(feed)
+            self._following[feed] = self.begin(self._pass_on_feed(feed))
             return
         after = order.get("after", 0)
         if type(after) is not int or not 0 <= after < LARGEST_SEQ:
@@ -228,41 +230,39 @@ class FollowSocket(Streaming):
 
     async def _begin(self, session_id: UUID, after: int) -> None:
         await watch.check_visible(self.caller_who_may(Scope.READ), session_id)
-        if session_id not in self._following and len(self._following) >= MOST_FOLLOWED:
+        if session_id not in self._following and len(self._sessions()) >= MOST_FOLLOWED:
             raise Invalid.field("sessionId", f"One socket follows at most {MOST_FOLLOWED} sessions.")
         self._stop_following(session_id)
         self._following[session_id] = self.begin(self._pass_on(session_id, after))
 
     async def unfollow(self, order: Message) -> None:
-        if "list" in order:
-            self._check_list(order)
-            self._stop_following_list()
-        else:
-            self._stop_following(self.session_of(order))
+        self._stop_following(self._feed_of(order) or self.session_of(order))
 
-    def _check_list(self, order: Message) -> None:
-        if order["list"] is not True or self.session_id is not None:
-            raise Invalid.field("list", "Say `true`, over the socket at `/ws`.")
-        self.caller_who_may(Scope.READ)
+    def _feed_of(self, order: Message) -> str | None:
+        feed = next((name for name in self.feeds if name in order), None)
+        if feed is not None:
+            if order[feed] is not True or self.session_id is not None:
+                raise Invalid.field(feed, "Say `true`, over the socket at `/ws`.")
+            self.caller_who_may(Scope.READ)
+        return feed
 
-    def _stop_following(self, session_id: UUID) -> None:
-        if known := self._following.pop(session_id, None):
+    def _sessions(self) -> set[UUID]:
+        return {followed for followed in self._following if isinstance(followed, UUID)}
+
+    def _stop_following(self, followed: UUID | str) -> None:
+        if known := self._following.pop(followed, None):
             known.cancel()
 
-    def _stop_following_list(self) -> None:
-        if self._following_list is not None:
-            self._following_list.cancel()
-            self._following_list = None
-
-    async def _pass_on_list(self) -> None:
+    async def _pass_on_feed(self, feed: str) -> None:
+        follow_feed, say = self.feeds[feed]
         try:
-            async with aclosing(follow_list(lambda: self.caller_who_may(Scope.READ))) as pages:
-                async for page in pages:
-                    await self.say_list(page)
+            async with aclosing(follow_feed(lambda: self.caller_who_may(Scope.READ))) as parts:
+                async for part in parts:
+                    await say(part)
         except ParachuteError as error:
             await self.close(4000 + error.status)
         except Exception:
-            log.exception("Following the list broke off")
+            log.exception("Following the %s broke off", feed)
             await self.close(1011)
 
     async def pass_on(self, session_id: UUID, after: int) -> None:
@@ -295,7 +295,8 @@ class FollowSocket(Streaming):
 
     async def _let_go(self, caller: Caller) -> None:
         """Ends the following of what this caller may not see any more."""
-        for session_id in set(self._following) - await watch.visible_among(caller, list(self._following)):
+        sessions = self._sessions()
+        for session_id in sessions - await watch.visible_among(caller, list(sessions)):
             self._stop_following(session_id)
             await self._tell_that_it_is_gone(session_id)
 

@@ -46,7 +46,8 @@ def record(
     turn_id: UUID | None = None,
     hold: Hold | None = None,
 ) -> SessionEvent:
-    """Writes one event with the next `seq` and rings for it after commit. With a `hold` it is fenced."""
+    """Writes one event with the next `seq` and rings for it after commit. With a `hold` it is fenced. The
+    event that comes back has no `pk`: what names it is its session and `seq`."""
     return record_all(session_id, [(kind, payload)], turn_id=turn_id, hold=hold)[0]
 
 

@@ -9,27 +9,40 @@ our own tables and columns.
 
 import json
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import Model
 
 from sessions_app.metadata import Metadata
 from sessions_app.models import Session, SessionEvent, Turn
 from sessions_app.models.turn import ACTIVE
 
+
+def _columns(model: type[Model]) -> SimpleNamespace:
+    return SimpleNamespace(**{field.name: field.column for field in model._meta.concrete_fields})
+
+
 _TURNS, _SESSIONS, _EVENTS = (model._meta.db_table for model in (Turn, Session, SessionEvent))
 _TURN_ID, _SESSION_ID = Turn._meta.pk, Session._meta.pk
 _WRITTEN = [field for field in SessionEvent._meta.concrete_fields if not field.primary_key]
+_turn, _session = _columns(Turn), _columns(Session)
 
-_IS_HELD = f"turn.id = %s AND turn.attempt = %s AND turn.status IN ({', '.join(['%s'] * len(ACTIVE))})"
+_IS_HELD = (
+    f"turn.{_turn.id} = %s AND turn.{_turn.attempt} = %s "
+    f"AND turn.{_turn.status} IN ({', '.join(['%s'] * len(ACTIVE))})"
+)
 _HELD = f"SELECT 1 FROM {_TURNS} turn WHERE {_IS_HELD}"
 _STANDING = (
-    f"SELECT session.metadata, session.has_read_strangers FROM {_TURNS} turn "
-    f"JOIN {_SESSIONS} session ON session.id = turn.session_id WHERE {_IS_HELD}"
+    f"SELECT session.{_session.metadata}, session.{_session.has_read_strangers} FROM {_TURNS} turn "
+    f"JOIN {_SESSIONS} session ON session.{_session.id} = turn.{_turn.session} WHERE {_IS_HELD}"
 )
-_COUNT = f"UPDATE {_SESSIONS} SET last_seq = last_seq + %s WHERE id = %s"
-_COUNTED = f"SELECT last_seq, workspace_id FROM {_SESSIONS} WHERE id = %s"
+_COUNT = (
+    f"UPDATE {_SESSIONS} SET {_session.last_seq} = {_session.last_seq} + %s WHERE {_session.id} = %s "
+    f"RETURNING {_session.last_seq}, {_session.workspace}"
+)
 _INSERT = f"INSERT INTO {_EVENTS} ({', '.join(str(field.column) for field in _WRITTEN)}) VALUES "
 _ROW = f"({', '.join(['%s'] * len(_WRITTEN))})"
 
@@ -66,7 +79,6 @@ def count(session_id: UUID, more: int) -> tuple[int, int]:
     pk = _SESSION_ID.get_db_prep_value(session_id, connection)
     with connection.cursor() as cursor:
         cursor.execute(_COUNT, [more, pk])
-        cursor.execute(_COUNTED, [pk])
         found = cursor.fetchone()
     if found is None:
         raise Session.DoesNotExist(f"session {session_id}")

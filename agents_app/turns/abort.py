@@ -7,16 +7,16 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents_app.turns import finish
-from sessions_app import bus
+from sessions_app import bus, services
 from sessions_app.access.caller import Caller
-from sessions_app.errors import Forbidden, NotFound
-from sessions_app.models import Session, Turn, TurnStatus
+from sessions_app.errors import NotFound
+from sessions_app.models import Turn, TurnStatus
 
 
 @transaction.atomic
 def abort(caller: Caller, session_id: UUID, turn_id: UUID | None = None) -> Turn:
     """Stops the named turn, else the one that runs, else the first that waits."""
-    _check_may_stop(caller, session_id)
+    services.check_writable(caller, session_id)
     turns = Turn.objects.open().filter(session_id=session_id).order_by("opened_seq")
     turn = turns.filter(pk=turn_id).first() if turn_id else turns.first()
     if turn is None:
@@ -25,15 +25,6 @@ def abort(caller: Caller, session_id: UUID, turn_id: UUID | None = None) -> Turn
     if not any(stop(turn, caller) for stop in (_abort_waiting, _ask_worker, _abort_waiting)):
         raise NotFound("It has just ended by itself.")
     return turn  # type: ignore[no-any-return]
-
-
-def _check_may_stop(caller: Caller, session_id: UUID) -> None:
-    if not Session.objects.visible_to(caller).filter(pk=session_id).exists():
-        raise NotFound()
-    if not Session.objects.writable_by(caller).filter(pk=session_id).exists():
-        raise Forbidden(
-            "You may read here, and not stop anything. An owner of the workspace can change that."
-        )
 
 
 def _abort_waiting(turn: Turn, caller: Caller) -> bool:

@@ -13,7 +13,6 @@ from permissions_app.services import close_all
 from sessions_app.log import Hold, HoldLost, record
 from sessions_app.models import (
     EventType,
-    Kind,
     Message,
     Session,
     SessionEvent,
@@ -48,7 +47,7 @@ def done(
     )
     count = Session.objects.values_list("message_count", flat=True).get(pk=turn.session_id)
     record(turn.session_id, EventType.DONE, {**payload, "messageCount": count}, turn_id=turn.pk)
-    if _ends_with_its_turn(turn.session):
+    if turn.session.is_errand and not Turn.objects.open().filter(session=turn.session).exists():
         complete(turn.session_id)
 
 
@@ -59,11 +58,6 @@ def complete(session_id: UUID) -> bool:
         return False
     record(session_id, EventType.SESSION_UPDATED, {"status": SessionStatus.COMPLETE})
     return True
-
-
-def _ends_with_its_turn(session: Session) -> bool:
-    is_one_of_them = session.parent_id is not None or session.kind == Kind.SCHEDULED
-    return is_one_of_them and not Turn.objects.open().filter(session=session).exists()
 
 
 @transaction.atomic
@@ -82,11 +76,11 @@ def tell_aborted(turn: Turn) -> None:
 
 @transaction.atomic
 def failed(turn: Turn, hold: Hold, kind: EventType, payload: dict[str, Any]) -> None:
-    """A failed turn makes a child or a scheduled session `failed`; a chat goes on."""
+    """A failed turn makes an errand `failed`; a chat goes on."""
     _end(hold, TurnStatus.FAILED, error_code=payload.get("code", "internal"))
     record(turn.session_id, kind, payload, turn_id=turn.pk)
     session = turn.session
-    if session.parent_id is not None or session.kind == Kind.SCHEDULED:
+    if session.is_errand:
         ended = Session.objects.filter(pk=session.pk, status=SessionStatus.RUNNING)
         if ended.update(status=SessionStatus.FAILED):
             record(session.pk, EventType.SESSION_UPDATED, {"status": SessionStatus.FAILED})

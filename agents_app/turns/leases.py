@@ -1,4 +1,5 @@
-"""Leases: who runs a turn says so every ten seconds; a turn of whom nobody hears any more is taken back."""
+"""Leases: a worker renews those of its turns whenever it says that it lives (`workers.SAID_EVERY`); a turn of
+whom nobody hears any more is taken back."""
 
 import logging
 from datetime import timedelta
@@ -13,12 +14,11 @@ from agents_app.errors import AgentError
 from agents_app.turns import finish, ringing
 from agents_app.turns.worker import Holder
 from sessions_app.log import Hold, record
-from sessions_app.models import EventType, Kind, Session, Turn, TurnStatus
+from sessions_app.models import EventType, Turn, TurnStatus
 from sessions_app.querysets import TurnQuerySet
 
 log = logging.getLogger(__name__)
 
-RENEWED_EVERY = 10.0
 LEASE_ENDS = timedelta(seconds=45)
 RUNG_AGAIN_AFTER = timedelta(seconds=5)
 RESTARTS = 6  # in a row
@@ -88,7 +88,7 @@ def _take_back(turn: Turn) -> bool:
         return False
     if unmoved.abort_requested_at:
         finish.aborted(turn, hold)
-    elif _fails_with_its_worker(turn.session) or turn.restarts >= RESTARTS:
+    elif turn.session.is_errand or turn.restarts >= RESTARTS:
         error = AgentError("worker_lost", "The worker that ran this was lost.")
         finish.failed(turn, hold, EventType.TYPED_ERROR, error.as_payload())
     else:
@@ -97,7 +97,3 @@ def _take_back(turn: Turn) -> bool:
     transaction.on_commit(lambda: ringing.ring_workers(turn.session_id), robust=True)
     log.warning("Turn %s was lost by %s and is taken back.", turn.pk, turn.worker)
     return True
-
-
-def _fails_with_its_worker(session: Session) -> bool:
-    return session.parent_id is not None or session.kind == Kind.SCHEDULED

@@ -1,51 +1,33 @@
-"""Opening a turn: one transaction that makes the session (if it is new), the message, the turn and the
-first two rows of its stream. What is known to fail is refused here, before anything is written."""
+"""Opening a turn: one transaction that makes the session (if it is new) and says something to it. What is
+known to fail is refused here, before anything is written."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef
-from django.utils import timezone
 
-from agents_app import walls, workers
-from agents_app.trust import is_above, narrowest
+from agents_app.trust import narrowest
 from agents_app.turns import receipts
-from agents_app.turns.ringing import ring_workers
+from agents_app.turns.allowed import allowed_directory, allowed_model, check_trust
+from agents_app.turns.saying import locked, say
 from sessions_app import attachments, file_names
 from sessions_app.access.caller import MAY_WRITE, Caller
-from sessions_app.access.models import TrustLevel, Workspace
+from sessions_app.access.models import Workspace
 from sessions_app.attachments import Accepted, Given
 from sessions_app.errors import (
     Conflict,
     Forbidden,
     Invalid,
-    ModelNotAllowed,
     NotFound,
-    OutsideVault,
     QueueFull,
-    SandboxUnavailable,
     SessionNotRunning,
     TooLarge,
-    TrustTooHigh,
 )
-from sessions_app.log import record, record_all
-from sessions_app.models import (
-    Attachment,
-    EventType,
-    Message,
-    Receipt,
-    Session,
-    SessionStatus,
-    Turn,
-    TurnStatus,
-)
+from sessions_app.models import Attachment, Message, Receipt, Session, SessionStatus, Turn, TurnStatus
 from sessions_app.reading import visible
 from sessions_app.storable import is_storable
 
@@ -134,72 +116,15 @@ def _kept(caller: Caller, opening: Opening, files: list[Accepted]) -> Iterator[l
 def _open(caller: Caller, opening: Opening, kept: list[Attachment]) -> Opened:
     known = opening.session_id
     session = existing(caller, known, opening) if known else _new(caller, opening)
-    return _say(caller, session, opening, kept)
+    message = as_message(caller, opening)
+    if not session.last_seq:  # what comes before the first message
+        message.context = opening.initial_context
+        message.prior_conversation = opening.prior_conversation
+    return Opened.of(say(session, message, kept=kept, recovery=opening.recovery))
 
 
-def _say(caller: Caller, session: Session, opening: Opening, kept: list[Attachment]) -> Opened:
-    is_first = session.last_seq == 0
-    before = 0 if is_first else Turn.objects.open().filter(session=session).count()
-    turn = Turn(session=session, opened_seq=session.last_seq + 2, recovery=opening.recovery)
-    turn.save(force_insert=True)
-    message = Message.objects.create(
-        session=session,
-        turn=turn,
-        source=caller.source,
-        author_id=caller.user_id,
-        content=opening.message,
-        context=opening.initial_context if is_first else "",
-        prior_conversation=opening.prior_conversation if is_first else "",
-    )
-    attachments.attach(message, kept)
-    rows = [
-        (EventType.SESSION, about(session)),
-        (EventType.USER_MESSAGE, as_said(caller, opening, kept)),
-        *([(EventType.TURN_WAITING, {"reason": "queued", "position": before})] if before else []),
-    ]
-    said = record_all(session.pk, rows, turn_id=turn.pk)[1]
-    Session.objects.filter(pk=session.pk).update(last_accessed=timezone.now(), archived=False)
-    if session.archived:
-        record(session.pk, EventType.SESSION_UPDATED, {"archived": False})
-    warm = session.warm_on if getattr(session, "is_warm", False) else ""
-    transaction.on_commit(lambda: ring_workers(session.pk, warm), robust=True)  # a sweep rings again
-    if said.seq != turn.opened_seq:
-        raise Conflict("Two messages met. Send it again.")
-    return Opened.of(turn)
-
-
-def about(session: Session, resume_info: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The `session` event."""
-    return {
-        "title": session.title,
-        "agent": session.agent_slug,
-        "workspace": session.workspace.slug,
-        "workingDirectory": session.working_directory or session.vault_root,
-        "trustLevel": session.trust_level,
-        "model": session.model,
-        "parentSessionId": str(session.parent_id) if session.parent_id else None,
-        "resumeInfo": resume_info,
-    }
-
-
-def as_said(caller: Caller, opening: Opening, kept: Sequence[Attachment] = ()) -> dict[str, Any]:
-    files = [attachments.as_json(file) for file in kept]
-    return user_message(opening.message or opening.initial_context, caller.source, attachments=files)
-
-
-def user_message(content: str, source: str, **more: Any) -> dict[str, Any]:
-    """The `user_message` event."""
-    return {
-        "content": content,
-        "attachments": [],
-        "source": source,
-        "fromSessionId": None,
-        "fromAgentSlug": None,
-        "driverless": False,
-        "ticket": None,
-        "wakes": [],
-        **more,
-    }
+def as_message(caller: Caller, opening: Opening) -> Message:
+    return Message(source=caller.source, author_id=caller.user_id, content=opening.message)
 
 
 def _check_text(opening: Opening, key: str) -> None:
@@ -228,16 +153,8 @@ def _wire_name(field: str) -> str:
 
 def existing(caller: Caller, session_id: UUID, opening: Opening) -> Session:
     """The session that the message goes to, locked until it is said, so that messages keep their order."""
-    visible = Session.objects.filter(pk=session_id).filter(
-        pk__in=Session.objects.visible_to(caller).values("pk")
-    )
-    living = workers.that_live("turns").filter(name=OuterRef("warm_on"))
-    session = (
-        visible.annotate(is_warm=Exists(living))
-        .select_for_update(of=("self",))
-        .select_related("workspace")
-        .first()
-    )
+    visible = Session.objects.visible_to(caller)
+    session = locked(Session.objects.filter(pk=session_id, pk__in=visible.values("pk")))
     if session is None:
         raise NotFound("There is no such session, or you may not see it.")
     _check_role(caller, session.workspace)
@@ -251,12 +168,12 @@ def existing(caller: Caller, session_id: UUID, opening: Opening) -> Session:
     if model != session.model:
         session.model = model
         Session.objects.filter(pk=session.pk).update(model=model)
-    return session  # type: ignore[no-any-return]
+    return session
 
 
 def _check_unchanged(session: Session, opening: Opening) -> None:
     """What belongs to a session is said when it is made. Another value later would be ignored: refused."""
-    directory = _directory(session.workspace, session.trust_level, opening.working_directory)
+    directory = allowed_directory(session.workspace, session.trust_level, opening.working_directory)
     for name, given, held in (
         ("workspace", opening.workspace, session.workspace.slug),
         ("trustLevel", opening.trust_level, session.trust_level),
@@ -281,7 +198,7 @@ def _new(caller: Caller, opening: Opening) -> Session:
         model=allowed_model(opening.model),
         system_prompt=opening.system_prompt,
         trust_level=trust,
-        working_directory=_directory(workspace, trust, opening.working_directory),
+        working_directory=allowed_directory(workspace, trust, opening.working_directory),
         vault_root=workspace.vault_path,
         continued_from=before,
         has_read_strangers=before is not None and before.has_read_strangers,  # it goes on from what that read
@@ -308,47 +225,6 @@ def _trust(caller: Caller, workspace: Workspace, wanted: str | None) -> str:
     trust = wanted or narrowest(workspace.default_trust, workspace.trust_floor)
     check_trust(caller, workspace, trust)
     return trust
-
-
-def check_trust(caller: Caller, workspace: Workspace, trust: str, *floors: str | None) -> None:
-    """Of each message, and not of the first alone: people and workspaces lose rights, and a session with the
-    whole computer does what whoever writes to it says. `floors`: of its agent, bot user and parent."""
-    floor = narrowest(workspace.trust_floor, *floors)
-    if is_above(trust, floor):
-        raise TrustTooHigh(too_high(floor))
-    if trust == TrustLevel.FULL and not caller.is_operator:
-        raise Forbidden("Only an operator may use a session with the whole computer.")
-    # What is known to run nowhere is refused now; the rest is known to the worker alone.
-    if refusal := walls.never_available(trust):
-        raise SandboxUnavailable(refusal)
-
-
-def too_high(floor: TrustLevel) -> str:
-    return f"At most “{floor.label}” is allowed here. Give the chat that trust level, or start a new one."
-
-
-def allowed_model(wanted: str | None) -> str:
-    allowed = settings.PARACHUTE_MODELS
-    if wanted and wanted not in allowed:
-        raise ModelNotAllowed(
-            f"The model {wanted!r} is not allowed here. Choose one of: {', '.join(allowed)}."
-        )
-    return wanted or str(allowed[0])
-
-
-def _directory(workspace: Workspace, trust: str, wanted: str) -> str:
-    if not wanted:
-        return ""
-    vault = Path(workspace.vault_path).resolve()
-    try:
-        resolved = (vault / wanted).resolve()
-        resolved.is_dir()
-    except OSError as error:
-        problem = f"The working directory cannot be looked at ({error.strerror})."
-        raise Invalid.field("workingDirectory", problem) from error
-    if trust != TrustLevel.FULL and not resolved.is_relative_to(vault):
-        raise OutsideVault.field("workingDirectory", "The working directory lies outside the vault.")
-    return str(resolved)
 
 
 def _continued(caller: Caller, session_id: UUID | None) -> Session | None:

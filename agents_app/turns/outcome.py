@@ -1,5 +1,6 @@
 """What a run came to, as its terminal event tells it."""
 
+import asyncio
 import logging
 from collections import Counter
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ from agents_app.turns.recorder import Recorder
 from sessions_app.models import EventType
 
 log = logging.getLogger(__name__)
+
+STOPPED = AgentError("cli_crashed", "The agent stopped in the middle, and nobody had asked it to.")
 
 
 @dataclass
@@ -60,6 +63,13 @@ def _session_resume(prepared: Prepared, *, was_warm: bool) -> dict[str, Any]:
         "loadedFromDisk": start.resumes and not was_warm,
         "cacheHit": was_warm,
     }
+
+
+def problem_of(work: asyncio.Task[Outcome]) -> BaseException | None:
+    """Why it did not come to its end; None where it did. That somebody stopped it is known already."""
+    if work.cancelled():
+        return STOPPED
+    return work.exception() or (STOPPED if work.result().interrupted else None)
 
 
 def as_failure(turn_id: UUID, error: BaseException) -> tuple[EventType, dict[str, Any]]:

@@ -11,9 +11,11 @@ from agents_app import contexts
 from agents_app.acting import is_somebodys
 from agents_app.errors import AgentError
 from agents_app.runtimes.base import RunRequest
+from agents_app.sandboxes.base import Sandbox
 from agents_app.sandboxes.placeholders import is_ours
 from agents_app.trust import is_above
-from agents_app.turns.opening import about, too_high
+from agents_app.turns.allowed import too_high
+from agents_app.turns.saying import about
 from agents_app.turns.starting import Row, Start, start_of
 from agents_app.walls import wall_for
 from permissions_app.audit import PLATFORM
@@ -24,7 +26,7 @@ from permissions_app.session_permissions import acts_unwalled, acts_without_aski
 from sessions_app import transcripts
 from sessions_app.access.models import TrustLevel
 from sessions_app.metadata import Metadata
-from sessions_app.models import EventType, Session, Turn
+from sessions_app.models import EventType, Message, Session, Turn
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,20 @@ def prepare(turn: Turn, unresumable: str = "") -> Prepared:
     start = start_of(turn, vault, directory, unresumable=unresumable)
     # A system prompt of one's own stands alone; the context files belong to the preset.
     context = contexts.NONE if session.system_prompt else contexts.assemble(vault, directory)
+    request = _request(turn, start, context, vault, directory, wall.sandbox)
+    setting = _setting(session, request, start.message)
+    rows = _announcement(session, start, warnings, _about_prompt(session, context, setting))
+    audit = _audit(turn, start.message)
+    return Prepared(request, setting, start, rows, session.message_count, bool(unresumable), audit)
+
+
+def _request(
+    turn: Turn, start: Start, context: contexts.Context, vault: Path, directory: Path, sandbox: Sandbox
+) -> RunRequest:
+    session = turn.session
     config = transcripts.config_folder(session.pk)
     is_box = session.trust_level == TrustLevel.SANDBOXED
-    request = RunRequest(
+    return RunRequest(
         session_id=session.pk,
         turn_id=turn.pk,
         message_id=start.message.pk,
@@ -64,26 +77,24 @@ def prepare(turn: Turn, unresumable: str = "") -> Prepared:
         directory=directory,
         vault=vault,
         config=config,
-        sandbox=wall.sandbox,
-        web=wall.sandbox.is_wall and session.trust_level == TrustLevel.VAULT,
+        sandbox=sandbox,
+        web=sandbox.is_wall and session.trust_level == TrustLevel.VAULT,
         masked=(Path(settings.PARACHUTE_HOME), vault / ".claude" / "projects"),
-        read_only=tuple(
-            path
-            for folder in (vault, directory)
-            for path in control_files_in(folder)
-            if not is_ours(path)  # a process that rests holds names, and would not fit because of them
-        ),
+        read_only=_control_files(vault, directory),
         writable=_writable(session),
         scratch=_own_folder(session, config, directory) / "scratch" if is_box else None,
         is_fresh=is_box,
     )
-    operators = _is_operator(session.created_by) and _is_operator(start.message.author)
-    setting = _setting(session, request, is_wall=wall.sandbox.is_wall, operator=operators)
-    rows = _announcement(session, start, warnings, _about_prompt(session, context, setting))
-    author = start.message.author_id
-    who = f"user:{author}" if author else PLATFORM
-    audit = TurnAudit(who, session.workspace_id, session.pk, turn.pk)
-    return Prepared(request, setting, start, rows, session.message_count, bool(unresumable), audit)
+
+
+def _control_files(*folders: Path) -> tuple[Path, ...]:
+    """Without names of ours: a process that rests holds them, and would not fit because of them."""
+    return tuple(path for folder in folders for path in control_files_in(folder) if not is_ours(path))
+
+
+def _audit(turn: Turn, message: Message) -> TurnAudit:
+    who = f"user:{message.author_id}" if message.author_id else PLATFORM
+    return TurnAudit(who, turn.session.workspace_id, turn.session_id, turn.pk)
 
 
 def _announcement(
@@ -113,7 +124,7 @@ def _resume_info(session: Session, start: Start) -> dict[str, Any]:
 def _vault(session: Session) -> Path:
     vault = Path(session.workspace.vault_path).resolve()
     if not vault.is_dir():
-        raise AgentError("unknown_error", f"The vault {vault} is not there.")
+        raise AgentError("vault_gone", f"The vault {vault} is not there.")
     return vault
 
 
@@ -162,11 +173,11 @@ def _scratch(session: Session, request: RunRequest) -> Path:
     return own if request.scratch else own / "tool-results"
 
 
-def _setting(session: Session, request: RunRequest, *, is_wall: bool, operator: bool) -> Setting:
+def _setting(session: Session, request: RunRequest, message: Message) -> Setting:
     setting = Setting(
         trust=Trust(session.trust_level),
-        behind_wall=is_wall,
-        operator=operator,
+        behind_wall=request.sandbox.is_wall,
+        operator=_is_operator(session.created_by) and _is_operator(message.author),
         vault=request.vault,
         working_directory=request.directory,
         home=Path(settings.PARACHUTE_HOME).resolve(),

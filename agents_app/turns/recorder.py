@@ -45,10 +45,10 @@ class _Unfinished:
 class Recorder:
     """Writes for one attempt of one turn, fenced by its hold."""
 
-    def __init__(self, session_id: UUID, hold: Hold, *, first_block: int, last_seq: int) -> None:
+    def __init__(self, session_id: UUID, hold: Hold, *, last_seq: int) -> None:
         self._session_id = session_id
         self._hold = hold
-        self._block = first_block
+        self._block = 0
         self._last_seq = last_seq
         self._unfinished: _Unfinished | None = None
         self._used: dict[str, tuple[Used, float]] = {}
@@ -57,6 +57,23 @@ class Recorder:
         self.tool_calls: list[dict[str, Any]] = []
         self.denials: list[dict[str, Any]] = []
         self.response = ""  # the last text that was said
+
+    async def go_on(self) -> None:
+        """Counts the blocks on from where the attempt before this one ended."""
+        self._block = await in_thread(_next_block)(self._hold.turn_id)
+
+    async def write(self, event: Delta | Said | Used | Answered | Warned) -> None:
+        match event:
+            case Delta():
+                await self.delta(event)
+            case Said():
+                await self.said(event)
+            case Used():
+                await self.used(event)
+            case Answered():
+                await self.answered(event)
+            case Warned():
+                await self.warned(event)
 
     async def row(self, kind: EventType, payload: dict[str, Any]) -> None:
         """To its end, also when the turn is stopped meanwhile: a thread cannot be called back, and the row
@@ -74,6 +91,10 @@ class Recorder:
     async def settled(self) -> None:
         if self._announced is not None:
             await asyncio.shield(self._announced)
+
+    async def through(self) -> None:
+        """No row comes after the turn's last. What went wrong with one is told by what waited for it."""
+        await asyncio.gather(self.settled(), return_exceptions=True)
 
     async def _write(self, rows: list[Row], after: asyncio.Task[None] | None = None) -> None:
         if after is not None:
@@ -152,6 +173,12 @@ class Recorder:
         """Makes a row of the text that was cut off."""
         if self._unfinished is not None:
             await self.said(Said(self._unfinished.kind, self._unfinished.text))
+
+
+def _next_block(turn_id: UUID) -> int:
+    blocks = SessionEvent.objects.filter(turn=turn_id, type__in=(EventType.TEXT, EventType.THINKING))
+    newest = blocks.order_by("-seq").first()
+    return newest.payload["block"] + 1 if newest else 0
 
 
 def _init(ready: Ready) -> dict[str, Any]:

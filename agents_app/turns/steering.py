@@ -9,7 +9,8 @@ from uuid import UUID
 
 from django.db import transaction
 
-from agents_app.turns.opening import MOST_WAITING, Opened, Opening, as_said, existing, open_turn
+from agents_app.turns.opening import MOST_WAITING, Opened, Opening, as_message, existing, open_turn
+from agents_app.turns.saying import as_said, bring_back
 from sessions_app import bus
 from sessions_app.access.caller import Caller
 from sessions_app.errors import Invalid, QueueFull, TooLarge
@@ -39,15 +40,11 @@ def _say_to_running(caller: Caller, session_id: UUID, opening: Opening) -> UUID 
     session = existing(caller, session_id, opening)
     if turn.messages.filter(waits=True).count() >= MOST_WAITING:
         raise QueueFull(f"{MOST_WAITING} messages wait already. Let it catch up, or stop it.")
-    Message.objects.create(
-        session=session,
-        turn=turn,
-        source=caller.source,
-        author_id=caller.user_id,
-        content=opening.message,
-        waits=True,
-    )
-    record(session_id, EventType.USER_MESSAGE, as_said(caller, opening), turn_id=turn.pk)
+    message = as_message(caller, opening)
+    message.session, message.turn, message.waits = session, turn, True
+    message.save(force_insert=True)
+    record(session_id, EventType.USER_MESSAGE, as_said(message), turn_id=turn.pk)
+    bring_back(session)
     transaction.on_commit(partial(bus.ring, bus.turn_topic(turn.pk), {"type": "inject"}))
     return turn.pk
 

@@ -1,18 +1,12 @@
 """A late approval wakes the session: its agent was told "not now, ticket N", and is told now that it may."""
 
-from functools import partial
-
-from django.db import transaction
-from django.utils import timezone
-
-from agents_app.turns.opening import about, check_trust, user_message
-from agents_app.turns.ringing import ring_workers
+from agents_app.turns import saying
+from agents_app.turns.allowed import check_trust
 from permissions_app.models import ToolRequest
 from permissions_app.rules.hosts import host_of
 from permissions_app.rules.tools import REACH
 from sessions_app.access.caller import Caller
-from sessions_app.log import record_all
-from sessions_app.models import EventType, Message, Session, SessionStatus, Speaker, Turn
+from sessions_app.models import Message, Session, SessionStatus, Speaker
 
 ALLOWED = (
     "A person has now allowed what was not answered in time (ticket {ticket}): {tool}, with exactly the "
@@ -27,28 +21,17 @@ REACHED = (
 
 
 def open_turn(request: ToolRequest, caller: Caller) -> None:
-    """Called once a late approval, in its transaction and with the session locked: the approval is made by a
-    conditional UPDATE, so it is the platform's word exactly once. One that has failed takes no more."""
-    session: Session = Session.objects.select_related("workspace").get(pk=request.session_id)
+    """Called once a late approval, in its transaction: the approval is made by a conditional UPDATE, so it is
+    the platform's word exactly once. A child that has failed takes no more."""
+    session = saying.locked(Session.objects.filter(pk=request.session_id))
+    assert session is not None
     check_trust(caller, session.workspace, session.trust_level)
     if session.status == SessionStatus.FAILED and session.parent_id:
         return
-    before = Turn.objects.open().filter(session=session).count()
-    turn = Turn.objects.create(session=session, opened_seq=session.last_seq + 2)
-    text = _text(request)
     # Its author is whoever allowed it: at full trust what is said is done only for an operator.
-    Message.objects.create(
-        session=session, turn=turn, source=Speaker.PLATFORM, author_id=caller.user_id, content=text
-    )
+    message = Message(source=Speaker.PLATFORM, author_id=caller.user_id, content=_text(request))
     ticket = {"requestId": str(request.pk), "toolName": request.tool_name, "decision": request.status}
-    rows = [
-        (EventType.SESSION, about(session)),
-        (EventType.USER_MESSAGE, user_message(text, Speaker.PLATFORM, ticket=ticket)),
-        *([(EventType.TURN_WAITING, {"reason": "queued", "position": before})] if before else []),
-    ]
-    record_all(session.pk, rows, turn_id=turn.pk)
-    Session.objects.filter(pk=session.pk).update(last_accessed=timezone.now())
-    transaction.on_commit(partial(ring_workers, session.pk), robust=True)
+    saying.say(session, message, ticket=ticket)
 
 
 def _text(request: ToolRequest) -> str:

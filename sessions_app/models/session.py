@@ -141,3 +141,8 @@ class Session(models.Model):
 
     def __str__(self) -> str:
         return self.title or str(self.pk)
+
+    @property
+    def is_errand(self) -> bool:
+        """A child's, or started by a schedule: nobody sits beside it, and it ends with its turn."""
+        return self.parent_id is not None or self.kind == Kind.SCHEDULED

@@ -5,16 +5,19 @@ import threading
 from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import DatabaseError
 from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 
+from agents_app import workers
 from agents_app.runtimes.scripted import Say, Use
 from agents_app.turns import leases
 from agents_app.turns.claim import claim
 from agents_app.turns.prepare import prepare
+from agents_app.turns.ringing import own_queue
 from agents_app.turns.worker import Holder
 from permissions_app import asking, gate, services
 from permissions_app.models import RequestStatus, ToolRequest
@@ -26,10 +29,11 @@ from sessions_app import bus
 from sessions_app.access.models import TrustLevel, Workspace
 from sessions_app.errors import AlreadyDecided, TrustTooHigh
 from sessions_app.log import HoldLost
-from sessions_app.models import Session, Turn, TurnStatus
+from sessions_app.models import Session, SessionEvent, Turn, TurnStatus
 from sessions_app.threads import in_thread
 from tests.agents_app.asked import asked, decided, pending, resolved, use
 from tests.agents_app.by_hand import ClockByHand
+from tests.agents_app.conftest import Rings
 from tests.agents_app.engine import (
     Engine,
     events,
@@ -337,6 +341,22 @@ class TestAnAnswerThatNobodyTook:
         await engine.run(opened)
         answers = [event.payload async for event in woken.events.filter(type="tool_result")]
         assert [answer["isError"] for answer in answers] == [False]
+        assert await has_no_gaps(opened.session_id)
+
+    async def test_it_takes_the_session_out_of_the_archive_and_rings_the_worker_that_has_it_warm(
+        self, engine: Engine, settings: Any, rings: Rings
+    ) -> None:
+        settings.PARACHUTE_PERMISSION_TIMEOUT = 0
+        engine.runtime.scripts["ask"] = [use()]
+        opened = await engine.say("ask")
+        await engine.run(opened)
+        await Session.objects.aupdate(archived=True, warm_on="w")
+        await in_thread(workers.say_alive)("w", uuid4(), "turns")
+        await in_thread(services.grant)(engine.caller, (await ToolRequest.objects.aget()).pk)
+        assert not (await Session.objects.aget()).archived
+        assert rings.queues[-1] == own_queue("w")
+        updates = SessionEvent.objects.filter(type="session_updated").order_by("seq")
+        assert [update.payload async for update in updates][-1] == {"archived": False}
         assert await has_no_gaps(opened.session_id)
 
     async def test_it_is_good_once(self, engine: Engine, settings: Any) -> None:

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError
 
 from agents_app.runtimes.scripted import Say
-from agents_app.turns import attached, opening
+from agents_app.turns import attached, saying
 from agents_app.turns.opening import Opened, Opening, open_turn
 from sessions_app import errors, history, transcripts
 from sessions_app.access.caller import Caller
@@ -60,7 +60,7 @@ class TestTheRowAndTheFile:
             assert kept(vault) == ["pear.png", "pears.md"]
             raise DatabaseError("no")
 
-        monkeypatch.setattr(opening, "record_all", fail)
+        monkeypatch.setattr(saying, "record_all", fail)
         with pytest.raises(DatabaseError):
             open_turn(as_ada, with_files(PHOTO, NOTE))
         assert kept(vault) == []

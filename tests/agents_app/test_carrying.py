@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agents_app import carrying
+from agents_app import carrying, edits
 from agents_app.carrying import Carrier
 from agents_app.sandboxes import placeholders
 from permissions_app.gate import Carried
@@ -98,17 +98,17 @@ class TestEdits:
         [
             ("Edit", edit("May", "June"), "occurs 2 times"),
             ("Edit", edit("May", "June", replace_all="yes"), "occurs 2 times"),
-            ("Edit", edit("July", "June"), carrying.NOT_FOUND),
-            ("Edit", edit("", "June"), carrying.NOT_FOUND),
-            ("Edit", edit("May", "May"), carrying.UNCHANGED),
-            ("Edit", edit(1, "May"), carrying.BROKEN),
-            ("Edit", edit("Pick in May", "\ud800"), carrying.NOT_TEXT),
-            ("MultiEdit", {"edits": [edit("Prune", "Cut"), edit("July", "x")]}, carrying.NOT_FOUND),
-            ("MultiEdit", {"edits": []}, carrying.BROKEN),
-            ("MultiEdit", {"edits": ["x"]}, carrying.BROKEN),
-            ("Write", {}, carrying.BROKEN),
-            ("Write", {"content": "x" * (carrying.LARGEST + 1)}, carrying.TOO_LARGE),
-            ("Edit", edit("May", "x" * carrying.LARGEST, replace_all=True), carrying.TOO_LARGE),
+            ("Edit", edit("July", "June"), edits.NOT_FOUND),
+            ("Edit", edit("", "June"), edits.NOT_FOUND),
+            ("Edit", edit("May", "May"), edits.UNCHANGED),
+            ("Edit", edit(1, "May"), edits.BROKEN),
+            ("Edit", edit("Pick in May", "\ud800"), edits.NOT_TEXT),
+            ("MultiEdit", {"edits": [edit("Prune", "Cut"), edit("July", "x")]}, edits.NOT_FOUND),
+            ("MultiEdit", {"edits": []}, edits.BROKEN),
+            ("MultiEdit", {"edits": ["x"]}, edits.BROKEN),
+            ("Write", {}, edits.BROKEN),
+            ("Write", {"content": "x" * (edits.LARGEST + 1)}, edits.TOO_LARGE),
+            ("Edit", edit("May", "x" * edits.LARGEST, replace_all=True), edits.TOO_LARGE),
             ("NotebookEdit", {"new_source": "x"}, carrying.NOT_HERE),
         ],
         ids=range(14),

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from agents_app.runtimes.scripted import Begin, Fail, Say, Use
-from agents_app.turns import leases
+from agents_app.turns import leases, watching
 from agents_app.turns import prepare as preparing
 from agents_app.turns import run as running
 from agents_app.turns.abort import abort
@@ -86,7 +86,7 @@ async def test_while_it_is_prepared(engine: Engine, monkeypatch: pytest.MonkeyPa
 async def test_an_agent_that_does_not_hear_it_is_ended(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "INTERRUPT_GRACE", 0.01)
+    monkeypatch.setattr(watching, "INTERRUPT_GRACE", 0.01)
     forever = pause(deaf=True)
     engine.runtime.scripts["hi"] = [forever]
     opened = await engine.say("hi")
@@ -97,7 +97,7 @@ async def test_an_agent_that_does_not_hear_it_is_ended(
 
 
 async def test_without_the_ring_the_row_is_read(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "LOOKS_EVERY", 0.01)
+    monkeypatch.setattr(watching, "LOOKS_EVERY", 0.01)
     at = pause()
     engine.runtime.scripts["hi"] = [at]
     opened = await engine.say("hi")
@@ -107,7 +107,7 @@ async def test_without_the_ring_the_row_is_read(engine: Engine, monkeypatch: pyt
 
 
 async def test_a_watcher_that_fails_watches_again(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "LOOKS_EVERY", 0.01)
+    monkeypatch.setattr(watching, "LOOKS_EVERY", 0.01)
     failures = iter([RuntimeError("the bus is a pumpkin"), RuntimeError("still")])
     subscribe = bus.current().subscribe
 
@@ -170,7 +170,7 @@ async def test_a_turn_that_is_put_back_after_it_was_stopped_ends(engine: Engine)
 async def test_a_tool_that_would_start_after_the_loss_of_the_turn_does_not(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "LOOKS_EVERY", PATIENCE)
+    monkeypatch.setattr(watching, "LOOKS_EVERY", PATIENCE)
     at, ran = pause(), iter(["it ran"])
     engine.runtime.scripts["hi"] = [at, Use("Bash", {"command": "true"}, does=lambda: next(ran))]
     opened = await engine.say("hi")

@@ -55,7 +55,8 @@ from agents_app.turns import idling, leases, ringing, steering
 from agents_app.turns.abort import abort
 from agents_app.turns.deleting import delete
 from agents_app.turns.opening import Opening, open_turn
-from agents_app.turns.run import DEADLINE, run_session
+from agents_app.turns.run import run_session
+from agents_app.turns.watching import DEADLINE
 from agents_app.turns.worker import Holder
 from permissions_app import services as permissions
 from permissions_app.gate import Gate

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from agents_app.runtimes.base import RunRequest, Waits
 from agents_app.runtimes.scripted import Begin, Break, Fail, Say, ScriptedRuntime, Stop
-from agents_app.turns import finish, leases
+from agents_app.turns import finish, leases, watching
 from agents_app.turns import run as running
 from agents_app.turns.run import run_session
 from agents_app.turns.worker import Holder
@@ -154,15 +154,15 @@ async def test_a_row_that_cannot_be_written_ends_the_turn_visibly(
 async def test_a_database_that_is_away_for_a_look_stops_nothing(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "LOOKS_EVERY", 0.01)
-    look, looks = running.TurnRun._look, iter([DatabaseError("away"), DatabaseError("still")])
+    monkeypatch.setattr(watching, "LOOKS_EVERY", 0.01)
+    look, looks = watching.TurnWatch.look, iter([DatabaseError("away"), DatabaseError("still")])
 
-    def sometimes(run: running.TurnRun) -> running.Look:
+    def sometimes(watch: watching.TurnWatch) -> watching.Look:
         for failure in looks:
             raise failure
-        return look(run)
+        return look(watch)
 
-    monkeypatch.setattr(running.TurnRun, "_look", sometimes)
+    monkeypatch.setattr(watching.TurnWatch, "look", sometimes)
     at = pause()
     engine.runtime.scripts["hi"] = [at]
     opened = await engine.say("hi")
@@ -175,18 +175,18 @@ class TestTheDeadline:
     """An hour, since its work began for the first time."""
 
     @pytest.fixture(autouse=True)
-    def looks(self, monkeypatch: pytest.MonkeyPatch) -> list[running.Look]:
+    def looks(self, monkeypatch: pytest.MonkeyPatch) -> list[watching.Look]:
         """What the watcher saw."""
-        seen: list[running.Look] = []
-        look = running.TurnRun._look
+        seen: list[watching.Look] = []
+        look = watching.TurnWatch.look
 
-        def noted(run: running.TurnRun) -> running.Look:
-            seen.append(look(run))
+        def noted(watch: watching.TurnWatch) -> watching.Look:
+            seen.append(look(watch))
             return seen[-1]
 
-        monkeypatch.setattr(running.TurnRun, "_look", noted)
-        monkeypatch.setattr(running, "LOOKS_EVERY", 0.01)
-        monkeypatch.setattr(running, "INTERRUPT_GRACE", 0.01)
+        monkeypatch.setattr(watching.TurnWatch, "look", noted)
+        monkeypatch.setattr(watching, "LOOKS_EVERY", 0.01)
+        monkeypatch.setattr(watching, "INTERRUPT_GRACE", 0.01)
         return seen
 
     @pytest.mark.parametrize("deaf", [False, True])
@@ -195,7 +195,7 @@ class TestTheDeadline:
         engine.runtime.scripts["hi"] = [Say("Once."), Begin("There was"), at]
         opened = await engine.say("hi")
         async with engine.paused(opened, at):
-            await began(ago=running.DEADLINE)
+            await began(ago=watching.DEADLINE)
         written = await events(opened)
         assert [e.payload["content"] for e in written if e.type == "text"] == ["Once.", "There was"]
         assert (last_words(written)["code"], written[-1].type) == ("deadline_exceeded", "typed_error")
@@ -206,7 +206,7 @@ class TestTheDeadline:
         [(Kind.WORKER, timedelta(minutes=59)), (Kind.ORCHESTRATOR, timedelta(days=6))],
     )
     async def test_is_not_over_before_and_is_none_for_an_orchestrator(
-        self, engine: Engine, looks: list[running.Look], kind: Kind, ago: timedelta
+        self, engine: Engine, looks: list[watching.Look], kind: Kind, ago: timedelta
     ) -> None:
         at = pause()
         engine.runtime.scripts["hi"] = [at]
@@ -226,7 +226,7 @@ class TestTheDeadline:
         opened = await engine.say("hi")
         async with engine.paused(opened, at) as working:
             working.cancel()
-        await began(ago=running.DEADLINE)
+        await began(ago=watching.DEADLINE)
         engine.runtime.scripts["interrupted"] = [pause()]
         await engine.run(opened)
         assert last_words(await events(opened))["code"] == "deadline_exceeded"
@@ -237,7 +237,7 @@ class TestTheDeadline:
         opened = await engine.say("hi")
         async with engine.paused(opened, at):
             stopped = timezone.now()
-            late = stopped - running.DEADLINE
+            late = stopped - watching.DEADLINE
             await Turn.objects.aupdate(started_at=late, abort_requested_at=stopped)
         assert types(await events(opened))[-1] == "aborted"
 

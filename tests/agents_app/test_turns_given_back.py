@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agents_app.runtimes.scripted import Begin, Say, Use
-from agents_app.turns import finish, leases
+from agents_app.turns import finish, leases, watching
 from agents_app.turns import run as running
 from agents_app.turns.claim import claim
 from agents_app.turns.opening import Opened
@@ -207,7 +207,7 @@ class TestAFrozenWorker:
     async def test_writes_nothing_more_and_ends_its_agent(
         self, engine: Engine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(running, "LOOKS_EVERY", 3600)
+        monkeypatch.setattr(watching, "LOOKS_EVERY", 3600)
         at, second = pause(), pause()
         engine.runtime.scripts["hi"] = [Begin("I was ab"), at, Say("about to say this.")]
         engine.runtime.scripts["interrupted"] = [second, Say("I am the other.")]
@@ -229,7 +229,7 @@ class TestAFrozenWorker:
     async def test_is_stopped_by_its_watcher_and_may_then_take_it_up_itself(
         self, engine: Engine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(running, "LOOKS_EVERY", 0.01)
+        monkeypatch.setattr(watching, "LOOKS_EVERY", 0.01)
         at = pause(deaf=True)
         engine.runtime.scripts["pears"] = [at]
         opened = await engine.say("pears")

@@ -6,8 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from agents_app.runtimes.scripted import Fail, Say, Step, Use
-from agents_app.turns import run as running
-from agents_app.turns import steering
+from agents_app.turns import steering, watching
 from agents_app.turns.opening import MOST_WAITING, Opened
 from agents_app.turns.steering import LONGEST, inject
 from sessions_app import bus, errors, transcripts
@@ -67,6 +66,16 @@ class TestWhileItRuns:
         assert await is_read(opened)
         assert await has_no_gaps(opened.session_id)
 
+    async def test_it_takes_the_session_out_of_the_archive(self, engine: Engine) -> None:
+        at = pause()
+        engine.runtime.scripts["quinces"] = [at, Say("In October.")]
+        opened = await engine.say("quinces?")
+        async with engine.paused(opened, at):
+            await Session.objects.aupdate(archived=True)
+            await say_more(engine, opened)
+            at.go_on.set()
+        assert not (await Session.objects.aget()).archived
+
     async def test_what_it_took_is_the_sum(self, engine: Engine) -> None:
         at = pause()
         engine.runtime.scripts["quinces"] = [at]
@@ -102,7 +111,7 @@ class TestWhileItRuns:
     async def test_without_the_ring_the_rows_are_read(
         self, engine: Engine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(running, "LOOKS_EVERY", 0.01)
+        monkeypatch.setattr(watching, "LOOKS_EVERY", 0.01)
         monkeypatch.setattr(bus, "ring", lambda *_: None)
         at = pause()
         engine.runtime.scripts["quinces"] = [a_tool(at)]

@@ -97,6 +97,7 @@ async def test_respond_async_answers_at_once(ada_calls: Web) -> None:
         ("rate_limited", 503),
         ("overloaded", 503),
         ("sandbox_unavailable", 503),
+        ("vault_gone", 503),
         ("invalid_api_key", 502),
         ("billing_error", 502),
         ("network_error", 502),

@@ -271,8 +271,9 @@ async def test_a_preview_says_what_a_pattern_would_have_covered(
 
 
 async def test_a_preview_with_the_whole_computer_says_what_stays_denied(
-    ada_calls: Web, worker: ScriptedRuntime, vault: Any
+    ada_calls: Web, worker: ScriptedRuntime, vault: Any, settings: Any
 ) -> None:
+    settings.PARACHUTE_PERMISSION_TIMEOUT = 0  # nobody answers what these calls ask
     worker.scripts["run"] = [Use("Bash", {"command": each}) for each in ("git status", "ls", "sudo ls")]
     asking = Hold(asyncio.Event(), asyncio.Event())
     worker.scripts["run"].append(asking)

@@ -31,8 +31,7 @@ Ask = Callable[..., ToolRequest]
 
 @pytest.fixture
 def session(as_ada: Caller, monkeypatch: pytest.MonkeyPatch) -> Session:
-    monkeypatch.setattr("agents_app.turns.opening.ring_workers", lambda *_: None)
-    monkeypatch.setattr("agents_app.turns.tickets.ring_workers", lambda *_: None)
+    monkeypatch.setattr("agents_app.turns.saying.ring_workers", lambda *_: None)
     return Session.objects.get(pk=open_turn(as_ada, Opening("hi")).session_id)
 
 

@@ -1,0 +1,61 @@
+"""What a session may be: which trust level, model and working directory. Asked when it is made, and of its
+trust with each message, because people and workspaces lose rights."""
+
+from pathlib import Path
+
+from django.conf import settings
+
+from agents_app import walls
+from agents_app.trust import is_above, narrowest
+from sessions_app.access.caller import Caller
+from sessions_app.access.models import TrustLevel, Workspace
+from sessions_app.errors import (
+    Forbidden,
+    Invalid,
+    ModelNotAllowed,
+    OutsideVault,
+    SandboxUnavailable,
+    TrustTooHigh,
+)
+
+
+def check_trust(caller: Caller, workspace: Workspace, trust: str, *floors: str | None) -> None:
+    """A session with the whole computer does what whoever writes to it says. `floors`: of its agent, bot user
+    and parent."""
+    floor = narrowest(workspace.trust_floor, *floors)
+    if is_above(trust, floor):
+        raise TrustTooHigh(too_high(floor))
+    if trust == TrustLevel.FULL and not caller.is_operator:
+        raise Forbidden("Only an operator may use a session with the whole computer.")
+    # What is known to run nowhere is refused now; the rest is known to the worker alone.
+    if refusal := walls.never_available(trust):
+        raise SandboxUnavailable(refusal)
+
+
+def too_high(floor: TrustLevel) -> str:
+    return f"At most “{floor.label}” is allowed here. Give the chat that trust level, or start a new one."
+
+
+def allowed_model(wanted: str | None) -> str:
+    allowed = settings.PARACHUTE_MODELS
+    if wanted and wanted not in allowed:
+        raise ModelNotAllowed(
+            f"The model {wanted!r} is not allowed here. Choose one of: {', '.join(allowed)}."
+        )
+    return wanted or str(allowed[0])
+
+
+def allowed_directory(workspace: Workspace, trust: str, wanted: str) -> str:
+    """Absolute; empty where none is wanted."""
+    if not wanted:
+        return ""
+    vault = Path(workspace.vault_path).resolve()
+    try:
+        resolved = (vault / wanted).resolve()
+        resolved.is_dir()
+    except OSError as error:
+        problem = f"The working directory cannot be looked at ({error.strerror})."
+        raise Invalid.field("workingDirectory", problem) from error
+    if trust != TrustLevel.FULL and not resolved.is_relative_to(vault):
+        raise OutsideVault.field("workingDirectory", "The working directory lies outside the vault.")
+    return str(resolved)

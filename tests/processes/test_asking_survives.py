@@ -1,0 +1,66 @@
+"""What was asked, and what was answered, survives the end of each process."""
+
+import signal
+from typing import Any
+
+import pytest
+
+from agents_app.demo_model.wire import say
+from tests.processes.program import Program, assert_no_gaps, of_type
+from tests.processes.running import RunningUp
+from tests.scripted_model import ScriptedModel, calls
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture
+def asked(up: RunningUp, program: Program, model: ScriptedModel) -> dict[str, Any]:
+    """An agent wants to write what steers agents, and waits for a person."""
+    note = calls("Write", file_path=str(up.vault / "CLAUDE.md"), content="Be brief.\n")
+    model.script("steer", [note, say("It is written.")])
+    model.script("interrupted", [note, say("It is written.")])
+    accepted = program.post("steer, please")
+    program.until(accepted["sessionId"], lambda event: event["type"] == "permission_request")
+    return accepted
+
+
+def pending(program: Program) -> list[str]:
+    answer = program.http.get("/api/permissions").raise_for_status()
+    return [each["id"] for each in answer.json()["pending"]]
+
+
+def grant(program: Program, request: str) -> None:
+    program.http.post(f"/api/permissions/{request}/grant", json={}).raise_for_status()
+
+
+def test_a_question_outlives_the_web_server_and_the_bus(
+    up: RunningUp, program: Program, asked: dict[str, Any]
+) -> None:
+    before = pending(program)
+    for name in ("web", "valkey"):
+        up.kill(name)
+        up.wait_log(f"{name} started", times=2)
+        up.wait_health()
+        assert pending(program) == before
+    grant(program, before[0])
+    events = program.finished(asked)
+    assert of_type(events, "done")[-1]["response"] == "It is written."
+    assert (up.vault / "CLAUDE.md").read_text() == "Be brief.\n"
+    assert len(of_type(events, "permission_request")) == 1
+    assert_no_gaps(events)
+
+
+def test_an_answer_outlives_the_worker_that_asked(
+    up: RunningUp, program: Program, asked: dict[str, Any]
+) -> None:
+    """It stands still while a person answers, and is killed before it has heard of it."""
+    up.kill("turns", signal.SIGSTOP)
+    grant(program, pending(program)[0])
+    up.kill("turns")
+    events = program.finished(asked)
+    assert events[-1]["type"] == "done"
+    [result] = of_type(events, "tool_result")
+    assert (result["isError"], "as a person allowed" in result["content"]) == (False, True)
+    assert (up.vault / "CLAUDE.md").read_text() == "Be brief.\n"
+    assert len(of_type(events, "permission_request")) == 1  # nobody is asked again
+    assert_no_gaps(events)
