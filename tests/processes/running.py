@@ -154,7 +154,7 @@ def of_whoever_runs_it() -> dict[str, str]:
 def free_port() -> int:
     """None of those that the kernel gives out by itself: another test would have it before `up` listens."""
     while True:
-        port = random.SystemRandom().randrange(10_000, 30_000)  # hypothesis seeds the other dice
+        port = random.SystemRandom().randrange(20_000, 30_000)  # hypothesis seeds the other dice
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
