@@ -13,55 +13,17 @@ from permissions_app.rules.deny_list import what_is_denied
 from permissions_app.rules.ground import Ground
 from permissions_app.rules.hosts import host_of
 from permissions_app.rules.paths import NotUnderstood, Place, is_below
+from permissions_app.rules.prefixes import ANY_COMMAND, is_too_free
 from permissions_app.rules.request import Request
 from permissions_app.rules.setting import Trust
 from permissions_app.rules.shell import Command, Outcome
-from permissions_app.rules.shell.danger import BECOME_ROOT
-from permissions_app.rules.shell.interpreters import is_interpreter
-from permissions_app.rules.shell.runners import SHELLS
-from permissions_app.rules.shell.wrappers import WRAPPERS
 from permissions_app.rules.tools import Kind, text_argument
 
-ANY_COMMAND = "*"  # the `bash: true` of a session's metadata
 MAX_LENGTH = 1_000
 MAX_STARS = 20
 
 # They say, compare or look where they stand, and no more.
 _HARMLESS = frozenset({"cd", "true", "false", ":", "echo", "printf", "pwd", "test", "[", "exit"})
-# One word of them says nothing about what will happen.
-WITH_SUBCOMMANDS = frozenset(
-    {
-        *("git", "gh", "npm", "yarn", "pnpm", "pip", "pip3", "uv", "poetry", "cargo", "go", "bundle"),
-        *("docker", "podman", "kubectl", "helm", "terraform", "systemctl", "brew", "apt", "apt-get"),
-        *("dotnet", "mvn", "gradle", "composer"),
-    }
-)
-# They run what others wrote, or what their words say.
-_RUNS_ANYTHING = frozenset(
-    {
-        *("xargs", "find", "gfind", "eval", "source", ".", "trap", "alias", "watch", "script", "entr", "ssh"),
-        *("make", "gmake", "just", "task", "rake", "ninja", "cmake", "tox", "nox", "pre-commit"),
-        *("npx", "bunx", "pipx", "uvx"),
-    }
-).union(SHELLS, WRAPPERS, BECOME_ROOT)
-# With a slash it is a file, which the session may be able to write.
-_NAME = re.compile(r"\w[\w.+-]*|\[")
-_RUNNERS = {
-    "npm": {"run", "run-script", "exec", "x", "explore"},
-    "yarn": {"run", "exec", "dlx", "node"},
-    "pnpm": {"run", "exec", "dlx", "node"},
-    "uv": {"run", "tool"},
-    "poetry": {"run", "shell"},
-    "bundle": {"exec"},
-    "go": {"run", "generate", "tool"},
-    "cargo": {"run"},
-    "docker": {"run", "exec", "compose"},
-    "podman": {"run", "exec"},
-    "kubectl": {"run", "exec"},
-    "git": {"config", "submodule", "filter-branch", "bisect", "difftool", "mergetool"},
-    "gh": {"alias", "extension", "api"},
-    "pip": {"config"},
-}
 _BASH = re.compile(r"(?:Bash\((?P<inner>.*)\)|(?P<plain>.*))", re.DOTALL)
 _HOST = re.compile(r"https?://(?P<host>(\*\.)?[^/*\s]+)(/\*{0,2})?")
 
@@ -114,18 +76,6 @@ def prefix_of(pattern: str) -> tuple[str, ...]:
         return tuple(shlex.split(text))
     except ValueError:
         return ()
-
-
-def is_too_free(words: tuple[str, ...]) -> bool:
-    """Would such a prefix let through whatever a model likes?"""
-    if not words or words == (ANY_COMMAND,) or not _NAME.fullmatch(words[0]):
-        return True
-    name = words[0]
-    if name in _RUNS_ANYTHING or is_interpreter(name):
-        return True
-    if name not in WITH_SUBCOMMANDS:
-        return False
-    return len(words) < 2 or words[1].startswith("-") or words[1] in _RUNNERS.get(name, ())
 
 
 def uncovered(request: Request) -> list[Command]:

@@ -20,6 +20,7 @@ from permissions_app.rules.shell.known_options import KNOWN
 from permissions_app.rules.shell.mentions import mentioned
 from permissions_app.rules.shell.options import Given
 from permissions_app.rules.shell.reading import Command, Outcome
+from permissions_app.rules.shell.recipes import recipes
 from permissions_app.rules.shell.runners import SHELLS
 from permissions_app.rules.shell.sed import read_sed
 from permissions_app.rules.shell.variables import runs_by
@@ -170,10 +171,8 @@ def _note(line: "Line", words: list[Word]) -> None:
     line.reading.commands.append(Command(tuple(word.text for word in words)))
     line.reading.indirect |= any(not word.known for word in words)
     name = words[0].text
-    candidates = [name] if "/" in name else []
-    if _name(words[0]) in SHELLS or is_interpreter(_name(words[0])) or name in {".", "source"}:
-        candidates += [word.text for word in words[1:] if not word.text.startswith("-")][:1]
-    for text in candidates:
+    runs = [name] if "/" in name else []
+    for text in [*runs, *recipes(_name(words[0]), [word.text for word in words[1:]])]:
         place = line.paths.place(text)
         if place is not None:
             line.reading.scripts.append(place)
