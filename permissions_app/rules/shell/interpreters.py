@@ -83,9 +83,7 @@ _SQLITE_SHOWS = re.compile(
     r"read)\s[^|]*"
 )
 _SQLITE_CALLS = re.compile(r"\b(load_extension|edit|writefile|fts3_tokenizer)\s*\(", re.IGNORECASE)
-_PSQL_RUNS = re.compile(
-    r"\\(?!(d|l|x|timing|pset|q|conninfo|echo|c|connect|i|ir)\b|d)|\bprogram\b", re.IGNORECASE
-)
+_PSQL_RUNS = re.compile(r"\\(?!(d|l|x|timing|pset|q|conninfo|echo|c|connect|i|ir)\b|d)", re.IGNORECASE)
 _MYSQL_RUNS = re.compile(r"\\[!TPe.]|(^|[;\n])\s*(system|source|pager|tee|edit)\b", re.IGNORECASE)
 _VIM_GOES_TO = re.compile(r"\+(\d*|/[\w .-]+)")
 
@@ -194,7 +192,8 @@ def _of_sqlite(arguments: Sequence[str], stdin: str) -> bool:
 def _of_psql(arguments: Sequence[str], stdin: str) -> bool:
     outputs = read(known("psql").spec, arguments).values("-o", "--output")  # type: ignore[union-attr]
     pipes = any((each.value or "").lstrip().startswith("|") for each in outputs)
-    return pipes or any(_PSQL_RUNS.search(word) for word in [*arguments, stdin])
+    said = " ".join([*arguments, stdin]).lower()
+    return pipes or _PSQL_RUNS.search(said) is not None or ("copy" in said and "program" in said)
 
 
 def _of_mysql(arguments: Sequence[str], stdin: str) -> bool:

@@ -91,204 +91,24 @@ _OUTPUTS: dict[str, tuple[Spec, frozenset[str]]] = {
 }
 _OUTPUTS |= dict.fromkeys(("g++", "cc", "c++", "clang", "clang++"), _OUTPUTS["gcc"])
 _OUTPUTS |= dict.fromkeys(("gtar", "bsdtar"), _OUTPUTS["tar"])
-_READS = frozenset(
-    {
-        *(
-            "cat",
-            "tac",
-            "bat",
-            "batcat",
-            "head",
-            "tail",
-            "less",
-            "more",
-            "wc",
-            "grep",
-            "egrep",
-            "fgrep",
-            "rg",
-            "ag",
-        ),
-        *(
-            "ack",
-            "zgrep",
-            "ls",
-            "stat",
-            "file",
-            "diff",
-            "cmp",
-            "comm",
-            "cut",
-            "tr",
-            "jq",
-            "tree",
-            "du",
-            "df",
-            "test",
-        ),
-        *(
-            "[",
-            "basename",
-            "dirname",
-            "realpath",
-            "readlink",
-            "md5sum",
-            "sha1sum",
-            "sha256sum",
-            "sha512sum",
-            "b2sum",
-        ),
-        *(
-            "cksum",
-            "xxd",
-            "od",
-            "hexdump",
-            "strings",
-            "nl",
-            "fold",
-            "fmt",
-            "column",
-            "paste",
-            "join",
-            "rev",
-            "echo",
-        ),
-        *(
-            "printf",
-            "cd",
-            "pushd",
-            "lsblk",
-            "blkid",
-            "findmnt",
-            "smartctl",
-            "udevadm",
-            "shellcheck",
-            "fd",
-            "fdfind",
-        ),
-        *(
-            "find",
-            "gfind",
-            "source",
-            ".",
-            "zcat",
-            "pygmentize",
-            "glow",
-            "wdiff",
-            "colordiff",
-            "delta",
-            "exa",
-            "eza",
-        ),
-        *(
-            "lsd",
-            "open",
-            "xdg-open",
-            "which",
-            "type",
-            "command",
-            "export",
-            "read",
-            "mapfile",
-            "getfacl",
-            "lsattr",
-        ),
-        *(
-            "egrep",
-            "look",
-            "expand",
-            "unexpand",
-            "base64",
-            "iconv",
-            "lsof",
-            "fuser",
-            "gh",
-            "mkdocs",
-            "cloc",
-            "tokei",
-        ),
-        *(
-            "sort",
-            "scp",
-            "rsync",
-            "cp",
-            "install",
-            "zip",
-            "curl",
-            "wget",
-            "pandoc",
-            "zipinfo",
-            "ssh",
-            "psql",
-            "dd",
-        ),
-        *(
-            "alias",
-            "trap",
-            "eval",
-            "xargs",
-            "[[",
-            "cal",
-            "date",
-            "seq",
-            "expr",
-            "bc",
-            "ps",
-            "kill",
-            "declare",
-        ),
-    }
+_READS_AS_TEXT = (
+    "cat tac bat batcat head tail less more wc grep egrep fgrep rg ag ack zgrep ls stat file diff cmp "
+    "comm cut tr jq tree du df test [ basename dirname realpath readlink md5sum sha1sum sha256sum "
+    "sha512sum b2sum cksum xxd od hexdump strings nl fold fmt column paste join rev echo printf cd "
+    "pushd lsblk blkid findmnt smartctl udevadm shellcheck fd fdfind find gfind source . zcat "
+    "pygmentize glow wdiff colordiff delta exa eza lsd open xdg-open which type command export read "
+    "mapfile getfacl lsattr look expand unexpand base64 iconv lsof fuser gh mkdocs cloc tokei sort scp "
+    "rsync cp install zip curl wget pandoc zipinfo ssh psql dd alias trap eval xargs [[ cal date seq "
+    "expr bc ps kill declare"
 )
-_GIT_READS = frozenset(
-    {
-        *(
-            "diff",
-            "log",
-            "show",
-            "status",
-            "add",
-            "commit",
-            "blame",
-            "grep",
-            "ls-files",
-            "ls-tree",
-            "check-ignore",
-        ),
-        *(
-            "check-attr",
-            "shortlog",
-            "rev-parse",
-            "rev-list",
-            "cat-file",
-            "whatchanged",
-            "stage",
-            "push",
-            "fetch",
-        ),
-        *(
-            "branch",
-            "tag",
-            "reset",
-            "diff-tree",
-            "diff-index",
-            "diff-files",
-            "merge-base",
-            "describe",
-            "reflog",
-        ),
-        *(
-            "name-rev",
-            "range-diff",
-            "annotate",
-            "hash-object",
-            "update-index",
-            "notes",
-            "format-patch",
-            "archive",
-        ),
-        *("remote", "config", "clean", "bisect", "for-each-ref", "count-objects", "fsck", "help", "version"),
-    }
+_READS = frozenset(_READS_AS_TEXT.split())
+_GIT_READS_AS_TEXT = (
+    "diff log show status add commit blame grep ls-files ls-tree check-ignore check-attr shortlog "
+    "rev-parse rev-list cat-file whatchanged stage push fetch branch tag reset diff-tree diff-index "
+    "diff-files merge-base describe reflog name-rev range-diff annotate hash-object update-index notes "
+    "format-patch archive remote config clean bisect for-each-ref count-objects fsck help version"
 )
+_GIT_READS = frozenset(_GIT_READS_AS_TEXT.split())
 
 
 def written(name: str, arguments: list[Word], is_folder: Callable[[str], bool]) -> list[Word]:
@@ -320,6 +140,8 @@ def only_reads(name: str, texts: Sequence[str]) -> bool:
         return at is not None and texts[at] in _GIT_READS
     if name in SEDS or name in AWKS or name == "uniq":
         return True
+    if name in _OUTPUTS and name not in TARS and read(_OUTPUTS[name][0], texts).strange:
+        return False
     if name in TARS:
         return not any("x" in text.lstrip("-")[:6] for text in texts[:1]) and "--extract" not in texts
     return name in _READS
