@@ -23,6 +23,11 @@ _INTERPRETERS = re.compile(
     r"ex|view|"
     r"vimdiff|gvim|rvim|gdb|lldb|(g|m|n)?awk|sqlite3|psql|mysql|mariadb|nc|ncat|netcat|ssh|scp|sftp|rsync"
 )
+# They are given files to work on, and no script.
+_WITHOUT_SCRIPT = re.compile(
+    r"emacs(client)?|vi|vim|nvim|ex|view|vimdiff|gvim|rvim|gdb|lldb|sqlite3|psql|mysql|mariadb|nc|ncat|netcat|"
+    r"ssh|scp|sftp|rsync|(g|m|n)?awk"
+)
 _READS_INPUT = re.compile(
     r"python[\d.]*|pypy[\d.]*|node|nodejs|bun|deno|perl[\d.]*|ruby[\d.]*|php[\d.]*|lua[\d.]*|R|Rscript|"
     r"tclsh[\d.]*|"
@@ -91,6 +96,11 @@ _VIM_GOES_TO = re.compile(r"\+(\d*|/[\w .-]+)")
 @lru_cache(maxsize=512)
 def is_interpreter(name: str) -> bool:
     return _INTERPRETERS.fullmatch(name) is not None
+
+
+def runs_script(name: str) -> bool:
+    """Is its first word a file that it runs?"""
+    return is_interpreter(name) and _WITHOUT_SCRIPT.fullmatch(name) is None
 
 
 def hides(name: str, arguments: Sequence[str], *, stdin: str | None) -> bool:
@@ -173,12 +183,20 @@ def awk_program(arguments: Sequence[str]) -> tuple[str, set[int]]:
 
 def _of_sed(arguments: Sequence[str], stdin: str) -> bool:
     found = read_sed(sed_script(arguments)[0])
-    return found.runs or not found.is_readable
+    return found.runs or not found.is_readable or _comes_in("sed", arguments)
+
+
+def _comes_in(name: str, arguments: Sequence[str]) -> bool:
+    """Is its script what it is fed?"""
+    options = known(name)
+    assert options
+    scripts = read(options.spec, arguments, until=options.until).values("-f", "--file", "-E", "--exec")
+    return any(script.value in {"-", "/dev/stdin"} for script in scripts)
 
 
 def _of_awk(arguments: Sequence[str], stdin: str) -> bool:
     found = read_awk(awk_program(arguments)[0])
-    return found.runs or not found.is_readable
+    return found.runs or not found.is_readable or _comes_in("awk", arguments)
 
 
 def _of_sqlite(arguments: Sequence[str], stdin: str) -> bool:

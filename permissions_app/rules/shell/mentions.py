@@ -239,7 +239,7 @@ def _message(texts: list[str], start: int) -> set[int]:
     given = read(of, texts, start=start + 1) if of else Given()
     if given.strange:
         return set()
-    return {o.at if o.value_at is None else o.value_at for o in given.values("-m", "--message")}
+    return {o.at if o.value_at is None else o.value_at for o in given.values("-m", "--message", "--trailer")}
 
 
 def _of_git_command(texts: list[str], start: int, feeds: bool) -> set[int]:

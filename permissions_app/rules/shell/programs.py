@@ -14,6 +14,7 @@ from permissions_app.rules.shell.interpreters import (
     awk_program,
     hides,
     is_interpreter,
+    runs_script,
     sed_script,
 )
 from permissions_app.rules.shell.known_options import KNOWN
@@ -137,6 +138,7 @@ def _judge_program(line: "Line", name: str, words: list[Word], stdin: str | None
 def _judge_unknown(line: "Line", name: str, arguments: list[Word]) -> None:
     """A function of this line by a program's name: nobody knows what it does with its words."""
     line.paths.name(arguments)
+    line.paths.steer(arguments)
     if name in _SPECIAL or name in KNOWN or name in wrappers.WRAPPERS or is_interpreter(name):
         line.reading.found(Outcome.UNREADABLE)
 
@@ -155,7 +157,7 @@ def _read_by_script(name: str, texts: list[str]) -> list[Word]:
 def _but_script(name: str, words: list[Word]) -> list[Word]:
     """What a shell or an interpreter runs is read."""
     first = next((at for at, word in enumerate(words) if not word.text.startswith("-")), len(words))
-    return words[:first] + words[first + 1 :] if name in SHELLS or is_interpreter(name) else words
+    return words[:first] + words[first + 1 :] if name in SHELLS or runs_script(name) else words
 
 
 def _look_for_the_worst(line: "Line", words: list[Word]) -> None:

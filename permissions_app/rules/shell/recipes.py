@@ -55,7 +55,9 @@ _RECIPES: dict[str, _Recipe] = {
     ),
     **dict.fromkeys(("uv", "poetry", "hatch", "pdm"), _here("pyproject.toml")),
 }
-_RUNS_FILES = frozenset({".", "source", "pipx", "uvx", "parallel", "entr", "xargs", "find", "env", "direnv"})
+_RUNS_FILES = frozenset(
+    {"sed", "gsed", ".", "source", "pipx", "uvx", "parallel", "entr", "xargs", "find", "env", "direnv"}
+)
 
 
 def runs_files(program: str) -> bool:

@@ -169,6 +169,8 @@ def _by_copy(
     folders = [_value(arguments, option) for option in given.values("-t", "--target-directory")]
     if name in {"rsync", "scp"} or not folders:
         *sources, target = plain or [Word("")]
+        if name in {"rsync", "scp"} and ":" in target.text.partition("/")[0]:
+            return []  # on another machine
         folders = [target] if target.text else []
         is_one = len(sources) == 1 and name not in {"rsync", "scp"} and "-T" not in texts
         if is_one and not target.text.endswith(("/", ".")) and not is_folder(target.text):
