@@ -13,16 +13,11 @@ from permissions_app.rules.paths import NotUnderstood, Place
 from permissions_app.rules.request import Request, read
 from permissions_app.rules.setting import Setting
 from permissions_app.rules.shell import Reading
+from permissions_app.rules.shell.recipes import runs_files
 from permissions_app.rules.tools import ToolCall
 
 MAX_CONTENT = 1024 * 1024
-
-# What `npm test` and `make` run is in a file that their words do not name.
-_RECIPES = {
-    "make": ("Makefile", "makefile", "GNUmakefile"),
-    "just": ("justfile", "Justfile"),
-    **dict.fromkeys(("npm", "yarn", "pnpm", "npx"), ("package.json",)),
-}
+MAX_FILES = 60  # that are read; of others their size and time stand for them
 
 
 def exactly(call: ToolCall, setting: Setting) -> str:
@@ -38,7 +33,10 @@ def exactly_this(request: Request) -> str:
         "input": _input(call),
         "directory": request.ground.working_directory.ends,
         "paths": [place.ends for place in (*request.places, *(reading.places if reading else ()))],
-        "scripts": {path: _content(path) for path in _scripts(request, reading)},
+        "scripts": {
+            path: _content(path, most=MAX_CONTENT if number < MAX_FILES else 0)
+            for number, path in enumerate(_scripts(reading))
+        },
     }
     text = json.dumps(said, sort_keys=True, ensure_ascii=True, default=list)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -51,23 +49,25 @@ def _input(call: ToolCall) -> str:
         raise NotUnderstood("its input is no plain data") from None
 
 
-def _scripts(request: Request, reading: Reading | None) -> list[str]:
+def _scripts(reading: Reading | None) -> list[str]:
+    """Every file that the line may run, as far as its words say it.
+
+    Where one of its commands runs what a file says, that is any of the files that are named: which of its
+    words is the script, or comes in by `<`, is its own affair.
+    """
     if reading is None:
         return []
-    found = [end for place in reading.scripts for end in place.ends]
-    here = request.ground.working_directory.ends[0]
-    for command in reading.commands:
-        found += [f"{here}/{name}" for name in _RECIPES.get(command.words[0], ())]
-    found += [end for place in _run_by_name(reading) for end in place.ends]
-    return sorted(set(found))
+    runs = any(runs_files(command.words[0]) for command in reading.commands)
+    named = reading.places if runs else [place for place in reading.places if _is_program(place)]
+    return sorted({end for place in (*reading.scripts, *named) for end in place.ends})
 
 
-def _run_by_name(reading: Reading) -> list[Place]:
-    """Words that are files which may be run: `xargs ./x`, `timeout 5 ./x`."""
-    return [place for place in reading.places if any(os.access(end, os.X_OK) for end in place.ends)]
+def _is_program(place: Place) -> bool:
+    """A file that may be run by its name: `xargs ./x`, `timeout 5 ./x`."""
+    return any(os.access(end, os.X_OK) for end in place.ends)
 
 
-def _content(path: str) -> str:
+def _content(path: str, *, most: int) -> str:
     try:
         # A link or a pipe that was put there since must neither be followed nor wait for a writer.
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -78,7 +78,7 @@ def _content(path: str) -> str:
         os.close(handle)
         return "no file"
     with os.fdopen(handle, "rb") as file:
-        digest = hashlib.sha256(file.read(MAX_CONTENT)).hexdigest()
+        digest = hashlib.sha256(file.read(most)).hexdigest()
     # Beyond what is read, its size and the time of its last change stand for it.
-    rest = (about.st_size, about.st_mtime_ns, about.st_ino) if about.st_size > MAX_CONTENT else ()
+    rest = (about.st_size, about.st_mtime_ns, about.st_ino) if about.st_size > most else ()
     return f"{digest} {rest}"

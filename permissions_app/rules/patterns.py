@@ -13,55 +13,17 @@ from permissions_app.rules.deny_list import what_is_denied
 from permissions_app.rules.ground import Ground
 from permissions_app.rules.hosts import host_of
 from permissions_app.rules.paths import NotUnderstood, Place, is_below
+from permissions_app.rules.prefixes import ANY_COMMAND, is_too_free
 from permissions_app.rules.request import Request
 from permissions_app.rules.setting import Trust
 from permissions_app.rules.shell import Command, Outcome
-from permissions_app.rules.shell.danger import BECOME_ROOT
-from permissions_app.rules.shell.interpreters import is_interpreter
-from permissions_app.rules.shell.runners import SHELLS
-from permissions_app.rules.shell.wrappers import WRAPPERS
 from permissions_app.rules.tools import Kind, text_argument
 
-ANY_COMMAND = "*"  # the `bash: true` of a session's metadata
 MAX_LENGTH = 1_000
 MAX_STARS = 20
 
 # They say, compare or look where they stand, and no more.
 _HARMLESS = frozenset({"cd", "true", "false", ":", "echo", "printf", "pwd", "test", "[", "exit"})
-# One word of them says nothing about what will happen.
-WITH_SUBCOMMANDS = frozenset(
-    {
-        *("git", "gh", "npm", "yarn", "pnpm", "pip", "pip3", "uv", "poetry", "cargo", "go", "bundle"),
-        *("docker", "podman", "kubectl", "helm", "terraform", "systemctl", "brew", "apt", "apt-get"),
-        *("dotnet", "mvn", "gradle", "composer"),
-    }
-)
-# They run what others wrote, or what their words say.
-_RUNS_ANYTHING = frozenset(
-    {
-        *("xargs", "find", "gfind", "eval", "source", ".", "trap", "alias", "watch", "script", "entr", "ssh"),
-        *("make", "gmake", "just", "task", "rake", "ninja", "cmake", "tox", "nox", "pre-commit"),
-        *("npx", "bunx", "pipx", "uvx"),
-    }
-).union(SHELLS, WRAPPERS, BECOME_ROOT)
-# With a slash it is a file, which the session may be able to write.
-_NAME = re.compile(r"\w[\w.+-]*|\[")
-_RUNNERS = {
-    "npm": {"run", "run-script", "exec", "x", "explore"},
-    "yarn": {"run", "exec", "dlx", "node"},
-    "pnpm": {"run", "exec", "dlx", "node"},
-    "uv": {"run", "tool"},
-    "poetry": {"run", "shell"},
-    "bundle": {"exec"},
-    "go": {"run", "generate", "tool"},
-    "cargo": {"run"},
-    "docker": {"run", "exec", "compose"},
-    "podman": {"run", "exec"},
-    "kubectl": {"run", "exec"},
-    "git": {"config", "submodule", "filter-branch", "bisect", "difftool", "mergetool"},
-    "gh": {"alias", "extension", "api"},
-    "pip": {"config"},
-}
 _BASH = re.compile(r"(?:Bash\((?P<inner>.*)\)|(?P<plain>.*))", re.DOTALL)
 _HOST = re.compile(r"https?://(?P<host>(\*\.)?[^/*\s]+)(/\*{0,2})?")
 
@@ -114,18 +76,6 @@ def prefix_of(pattern: str) -> tuple[str, ...]:
         return tuple(shlex.split(text))
     except ValueError:
         return ()
-
-
-def is_too_free(words: tuple[str, ...]) -> bool:
-    """Would such a prefix let through whatever a model likes?"""
-    if not words or words == (ANY_COMMAND,) or not _NAME.fullmatch(words[0]):
-        return True
-    name = words[0]
-    if name in _RUNS_ANYTHING or is_interpreter(name):
-        return True
-    if name not in WITH_SUBCOMMANDS:
-        return False
-    return len(words) < 2 or words[1].startswith("-") or words[1] in _RUNNERS.get(name, ())
 
 
 def uncovered(request: Request) -> list[Command]:
@@ -212,24 +162,75 @@ def _covers_place(pattern: str, place: Place, ground: Ground) -> bool:
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Compares by segment. A star does not stand for a dot at the front of a name."""
-    return bool(path) and not is_host(pattern) and _compiled(pattern).fullmatch(path) is not None
+    """Compares by segment. A star does not stand for a dot at the front of a name.
+
+    Between two stars the first place that fits is as good as any, so nothing is tried twice: the work grows
+    with the path, whatever the pattern.
+    """
+    return bool(path) and _fits(_blocks(pattern), path.split("/"))
 
 
 @lru_cache(maxsize=1_000)
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _blocks(pattern: str) -> tuple[tuple[str, ...], ...]:
+    """The names between each two `**`; empty for what is no pattern of paths."""
     if not is_path_pattern(pattern):
-        return re.compile(r"(?!)")
-    segments = [*pattern.rstrip("/").split("/"), *(["**", "*"] if pattern.endswith("/") else [])]
-    merged = [name for i, name in enumerate(segments) if name != "**" or segments[i - 1 : i] != ["**"]]
-    last = len(merged) - 1
-    parts = []
-    for position, name in enumerate(merged):
+        return ()
+    names = [*pattern.rstrip("/").split("/"), *(["**", "*"] if pattern.endswith("/") else [])]
+    if names[-1] == "**":
+        names.append("*")  # at the end it is what lies in the folder, not the folder
+    blocks: list[list[str]] = [[]]
+    for name in names:
         if name == "**":
-            parts.append(r"(?:[^/.][^/]*/)*" + ("[^/.][^/]*" if position == last else ""))
+            blocks.append([])
         else:
-            parts.append(_segment(name) + ("" if position == last else "/"))
-    return re.compile("".join(parts), re.DOTALL)
+            blocks[-1].append(name)
+    return tuple(tuple(block) for block in (blocks[0], *filter(None, blocks[1:-1]), *blocks[1:][-1:]))
+
+
+def _fits(blocks: tuple[tuple[str, ...], ...], names: list[str]) -> bool:
+    if not blocks or sum(map(len, blocks)) > len(names):
+        return False
+    first, *between = blocks
+    if not between:
+        return len(first) == len(names) and _begins_with(names, 0, first)
+    if not _begins_with(names, 0, first):
+        return False
+    *between, last = between
+    here, end = len(first), len(names) - len(last)
+    for block in between:
+        found = next((at for at in range(here, end) if _begins_with(names, at, block)), None)
+        if found is None or _has_dot(names[here:found]):
+            return False
+        here = found + len(block)
+    return here <= end and _begins_with(names, end, last) and not _has_dot(names[here:end])
+
+
+def _begins_with(names: list[str], at: int, block: tuple[str, ...]) -> bool:
+    return at + len(block) <= len(names) and all(
+        _names(pattern, names[at + i]) for i, pattern in enumerate(block)
+    )
+
+
+def _has_dot(names: list[str]) -> bool:
+    return any(name.startswith(".") or not name for name in names)
+
+
+def _names(pattern: str, name: str) -> bool:
+    """One name, with stars for any part of it."""
+    if "*" not in pattern:
+        return pattern == name
+    first, *between, last = pattern.split("*")
+    if not name or (not first and name.startswith(".")):
+        return False
+    if not name.startswith(first) or not name.endswith(last) or len(name) < len(first) + len(last):
+        return False
+    here, end = len(first), len(name) - len(last)
+    for piece in between:
+        found = name.find(piece, here, end)
+        if found < 0:
+            return False
+        here = found + len(piece)
+    return True
 
 
 def is_path_pattern(pattern: str) -> bool:
@@ -242,8 +243,3 @@ def is_path_pattern(pattern: str) -> bool:
         and not re.search(r"[\x00-\x1f\\\ud800-\udfff]", pattern)
         and not is_host(pattern)
     )
-
-
-def _segment(name: str) -> str:
-    body = re.sub(r"(?:\\\*)+", "[^/]*", re.escape(name))
-    return ("(?![.])" if name.startswith("*") else "") + ("[^/]+" if name == "*" else body)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from permissions_app.rules import patterns
+from permissions_app.rules import patterns, prefixes
 from permissions_app.rules.control_files import is_control_file
 from permissions_app.rules.decision import Verdict
 from permissions_app.rules.deny_list import has_secret_name
@@ -210,7 +210,7 @@ def _commands(request: Request) -> Iterator[Suggestion]:
 
 
 def _prefix(words: tuple[str, ...]) -> tuple[str, ...]:
-    return words[:2] if words[0] in patterns.WITH_SUBCOMMANDS else words[:1]
+    return words[:2] if words[0] in prefixes.WITH_SUBCOMMANDS else words[:1]
 
 
 def _added(before: tuple[str, ...], pattern: str) -> tuple[str, ...]:
@@ -243,7 +243,7 @@ def _refuse_command(pattern: str) -> None:
     words = patterns.prefix_of(pattern)
     if len(pattern) > patterns.MAX_LENGTH or not words:
         raise ValueError("A pattern for commands is how they begin, such as git status.")
-    if patterns.is_too_free(words):
+    if prefixes.is_too_free(words):
         raise ValueError(
             "Commands that begin like this can run anything, so they are allowed one by one. "
             "Name a command that does one thing, such as git status."

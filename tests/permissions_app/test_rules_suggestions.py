@@ -194,6 +194,44 @@ def test_the_content_of_what_a_command_runs_is_part_of_it(operator: Room, comman
     assert first != exactly(bash(command), operator.setting)
 
 
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ("cd sub && make", "sub/Makefile"),
+        ("make -C sub", "sub/Makefile"),
+        ("make -sC sub all", "sub/Makefile"),
+        ("make -f o.mk", "o.mk"),
+        ("make --file=o.mk", "o.mk"),
+        ("cd sub && npm test", "sub/package.json"),
+        ("npm --prefix sub test", "sub/package.json"),
+        ("bash -eo pipefail x.sh", "x.sh"),
+        ("cd sub; bash x.sh", "sub/x.sh"),
+        ("bash < x.sh", "x.sh"),
+        ("python -W ignore x.py", "x.py"),
+        ("python -m sub.tool", "sub/tool.py"),
+        ("uv run x.py", "x.py"),
+        ("node -r ./x.js y.js", "x.js"),
+        ("cd sub && ./run", "sub/run"),
+    ],
+)
+def test_wherever_it_stands_the_content_of_what_is_run_is_part_of_it(
+    operator: Room, command: str, file: str
+) -> None:
+    script = operator.vault / file
+    script.parent.mkdir(exist_ok=True)
+    script.write_text("one")
+    first = exactly(bash(command), operator.setting)
+    script.write_text("two")
+    assert first != exactly(bash(command), operator.setting)
+
+
+def test_what_a_command_only_reads_may_change(operator: Room) -> None:
+    file = operator.vault / "notes" / "quinces.md"
+    first = exactly(bash("wc -l notes/quinces.md"), operator.setting)
+    file.write_text("two")
+    assert first == exactly(bash("wc -l notes/quinces.md"), operator.setting)
+
+
 def test_a_write_through_a_link_that_was_swapped_is_another_call(careful: Room) -> None:
     link = careful.vault / "link"
     link.symlink_to(careful.vault / "notes")

@@ -11,6 +11,7 @@ from permissions_app.rules.shell.parse import Unreadable, parse, text_of
 from permissions_app.rules.shell.paths_in import PathsIn
 from permissions_app.rules.shell.reading import Outcome, Reading
 from permissions_app.rules.shell.shapes import VALUES, calls_itself_twice, flat, redirected_to, sentences
+from permissions_app.rules.shell.variables import runs_by
 from permissions_app.rules.shell.words import UNKNOWN, Expander, Scope, Word
 
 MAX_DEPTH = 4  # of code in code
@@ -225,7 +226,7 @@ class Line:
         self.paths.name([Word(text) for text in values])
         if text_of(name) == "IFS" and not in_front:
             self.scope.splits_oddly = True
-        if text_of(name) in {"BASH_ENV", "ENV", "PROMPT_COMMAND", "PS4"}:
+        if runs_by(text_of(name), values):
             self.reading.found(Outcome.UNREADABLE)
         adds = any(child.type == "+=" for child in node.children)
         self.scope.assign(text_of(name), {UNKNOWN} if value is None else values, adds=adds)
