@@ -288,8 +288,9 @@ async def test_a_preview_with_the_whole_computer_says_what_stays_denied(
 
 
 async def test_a_preview_of_a_host_looks_at_what_was_fetched(
-    ada_calls: Web, worker: ScriptedRuntime, vault: Any
+    ada_calls: Web, worker: ScriptedRuntime, vault: Any, settings: Any
 ) -> None:
+    settings.PARACHUTE_PERMISSION_TIMEOUT = 0  # nobody answers what the second one asks
     pages = ["https://pears.example/a", "https://plums.example/b"]
     asking = Hold(asyncio.Event(), asyncio.Event())
     worker.scripts["read"] = [*(Use("WebFetch", {"url": url, "prompt": "?"}) for url in pages), asking]

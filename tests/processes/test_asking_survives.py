@@ -1,6 +1,8 @@
 """What was asked, and what was answered, survives the end of each process."""
 
 import signal
+import sqlite3
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -33,6 +35,26 @@ def grant(program: Program, request: str) -> None:
     program.http.post(f"/api/permissions/{request}/grant", json={}).raise_for_status()
 
 
+def stand_still(up: RunningUp) -> None:
+    """The worker, in a moment in which it writes nothing: else nobody could answer either."""
+    for _ in range(100):
+        up.kill("turns", signal.SIGSTOP)
+        if not is_being_written(up):
+            return
+        up.kill("turns", signal.SIGCONT)
+    raise AssertionError("The worker wrote each time that it was stopped.")
+
+
+def is_being_written(up: RunningUp) -> bool:
+    file = up.environment.home / "db.sqlite3"
+    with closing(sqlite3.connect(file, timeout=0)) as database:
+        try:
+            database.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return True
+    return False
+
+
 def test_a_question_outlives_the_web_server_and_the_bus(
     up: RunningUp, program: Program, asked: dict[str, Any]
 ) -> None:
@@ -54,7 +76,7 @@ def test_an_answer_outlives_the_worker_that_asked(
     up: RunningUp, program: Program, asked: dict[str, Any]
 ) -> None:
     """It stands still while a person answers, and is killed before it has heard of it."""
-    up.kill("turns", signal.SIGSTOP)
+    stand_still(up)
     grant(program, pending(program)[0])
     up.kill("turns")
     events = program.finished(asked)
