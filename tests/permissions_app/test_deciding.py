@@ -247,9 +247,7 @@ class TestWidening:
         (updated,) = [each["metadata"] for each in told("session_updated") if "metadata" in each]
         assert updated == session.metadata
 
-    @pytest.mark.parametrize(
-        "held", [[f"{n}/*" for n in range(100)], ["x" * 500] * 32], ids=["many", "long"]
-    )
+    @pytest.mark.parametrize("held", [[f"{n}/*" for n in range(100)], ["x" * 500] * 32], ids=["many", "long"])
     def test_a_session_keeps_so_many_and_no_more(
         self, session: Session, writes: Ask, as_ada: Caller, held: list[str]
     ) -> None:
