@@ -133,6 +133,11 @@ SECRET = [
     "echo .env; cat $_",
     "x=.env; export x; node y.js",
     "x=.env node y.js",
+    "set -ea; x=.env; node y.js",
+    'mapfile -t a < <(echo .env); cat "${a[0]}"',
+    'while read f; do cat "$f"; done < <(echo .env)',
+    "shopt -s nocaseglob; cat TLS.K*",
+    "cd n0; cd n1; cd n2; cd n3; cd n4; cd n5; cd n6; cd n7; cat ../home/secret_key",
 ]
 
 UNREADABLE = [
@@ -246,6 +251,7 @@ HARMLESS = [
     'dst=/tmp/out; mkdir -p "$dst" && cp -r notes "$dst"/',
     'echo "${PWD##*/}" "$OLDPWD"',
     "[ -d build ] && cd build; ls",
+    'set -- "$@"; x=.env; echo $x',
 ]
 
 

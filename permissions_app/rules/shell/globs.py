@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from fnmatch import translate
 from itertools import chain, islice
 
@@ -23,23 +23,23 @@ _ONE_OF_ONE = re.compile(r"\[([.=])([^\]])\1\]")
 _SINGLE = re.compile(r"\[([^\]!^])\]")
 
 
-def matches(pattern: str, directory: str, *, with_dots: bool = False) -> list[str]:
-    """The paths that are there. A dot at the front is matched by a dot only, unless a shell was told so."""
+def matches(pattern: str, directory: str, options: Container[str] = ()) -> list[str]:
+    """The paths that are there. A dot in front is matched by a dot only, unless `shopt` says otherwise."""
     budget = [MAX_ENTRIES]
     found = ["/"] if pattern.startswith("/") else [directory]
     for part in pattern.split("/"):
         if part in {"", "."}:
             continue
-        steps = (_step(folder, part, budget, with_dots=with_dots) for folder in found)
+        steps = (_step(folder, part, budget, options) for folder in found)
         found = list(islice(chain.from_iterable(steps), MAX_MATCHES))
     if pattern.endswith("/"):
         return [path for path in found if os.path.isdir(path)]  # noqa: PTH112
     return found
 
 
-def is_written_for_secret(pattern: str, *, with_dots: bool = False) -> bool:
+def is_written_for_secret(pattern: str, options: Container[str] = ()) -> bool:
     parts = _SINGLE.sub(r"\1", _as_fnmatch(pattern)).split("/")
-    return any(_aims(part, with_dots=with_dots) for part in parts)
+    return any(_aims(part, with_dots="dotglob" in options) for part in parts)
 
 
 def _as_fnmatch(pattern: str) -> str:
@@ -61,14 +61,15 @@ def _aims(part: str, *, with_dots: bool) -> bool:
     return any(compiled.match(name) for name in _WRITTEN_FOR)
 
 
-def _step(folder: str, part: str, budget: list[int], *, with_dots: bool) -> Iterator[str]:
+def _step(folder: str, part: str, budget: list[int], options: Container[str]) -> Iterator[str]:
     if not any(character in part for character in "*?["):
         path = os.path.join(folder, part)  # noqa: PTH118
         if os.path.lexists(path):
             yield path
         return
-    compiled = re.compile(translate(_as_fnmatch(part)))
-    dots = with_dots or part.startswith(".")
+    flags = re.IGNORECASE if "nocaseglob" in options else 0
+    compiled = re.compile(translate(_as_fnmatch(part)), flags)
+    dots = "dotglob" in options or part.startswith(".")
     try:
         with os.scandir(folder) as entries:
             for entry in entries:

@@ -24,7 +24,7 @@ class PathsIn:
     def __init__(self, line: "Line") -> None:
         self._line = line
         self._named: set[tuple[Word, Directories]] = set()
-        self._matched: dict[tuple[str, str, bool], list[str]] = {}
+        self._matched: dict[tuple[str, str, frozenset[str]], list[str]] = {}
         self._seen: dict[tuple[str, str | None], Place | None] = {}
 
     def name(self, words: Iterable[Word]) -> None:
@@ -62,10 +62,10 @@ class PathsIn:
         return list(dict.fromkeys(found)) or [word.text]
 
     def _matches(self, pattern: str, directory: str) -> list[str]:
-        with_dots = "dotglob" in self._line.scope.options
-        key = (pattern, directory, with_dots)
+        options = frozenset(self._line.scope.options)
+        key = (pattern, directory, options)
         if key not in self._matched:
-            self._matched[key] = globs.matches(pattern, directory, with_dots=with_dots)
+            self._matched[key] = globs.matches(pattern, directory, options)
         return self._matched[key]
 
     def place(self, text: str) -> Place | None:
@@ -109,8 +109,7 @@ class PathsIn:
             self._open(word)
 
     def _open(self, word: Word) -> None:
-        with_dots = "dotglob" in self._line.scope.options
-        if globs.is_written_for_secret(word.pattern or "", with_dots=with_dots):
+        if globs.is_written_for_secret(word.pattern or "", self._line.scope.options):
             self._line.reading.found(Outcome.SECRET)
         if any(has_secret_name(path) or self._is_denied(path) for path in self.opened(word)):
             self._line.reading.found(Outcome.SECRET)

@@ -85,7 +85,11 @@ class Scope:
 
 def _bounded(directories: Iterable[str | None]) -> Directories:
     found = frozenset(directories)
-    return found if len(found) <= MAX_DIRECTORIES else frozenset({None})
+    if len(found) <= MAX_DIRECTORIES:
+        return found
+    # Of the rest nobody can say; those near the root are where most could be done.
+    known = sorted((each for each in found if each is not None), key=lambda each: (len(each), each))
+    return frozenset({*known[: MAX_DIRECTORIES - 1], None})
 
 
 def _few(values: set[str]) -> set[str]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from permissions_app.rules.deny_list import has_secret_name
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 DECLARES = frozenset({"declare", "typeset", "local", "export", "readonly"})
 _TAKES = {"read": "adinNptu", "mapfile": "dnOsuCc", "readarray": "dnOsuCc", "wait": "p", "hash": "p"}
+_OPTIONS = frozenset({"dotglob", "nocaseglob", "lastpipe", "cdable_vars"})
 _BETWEEN_WORDS = re.compile(r"[\s,:;|]+")
 
 
@@ -113,10 +115,10 @@ def _waits(line: "Line", words: list[Word], stdin: str | None) -> None:
 
 
 def _sets_options(line: "Line", words: list[Word], stdin: str | None) -> None:
-    known = [word.text for word in words[1:] if word.known]
-    line.scope.options.update(known)
-    if len(known) < len(words) - 1:
-        line.scope.options.update({"dotglob", "lastpipe", "cdable_vars"})
+    """`shopt`. What is switched off again counts all the same: nobody knows which branch ran."""
+    line.scope.options.update(_OPTIONS.intersection(word.text for word in words))
+    if not all(word.known for word in words):
+        line.scope.options.update(_OPTIONS)
 
 
 def _renames(line: "Line", words: list[Word], stdin: str | None) -> None:
@@ -141,6 +143,12 @@ def _pairs(words: list[Word]) -> Iterator[tuple[str, Word]]:
             yield word.text, words[position + 1]
 
 
+def _sets(line: "Line", words: list[Word], stdin: str | None) -> None:
+    options = takewhile(lambda text: text not in {"-", "--"}, (word.text for word in words[1:]))
+    if any(re.fullmatch(rf"-\w*a\w*|allexport|{UNKNOWN}.*", text, re.DOTALL) for text in options):
+        reveals(line)  # every variable is handed to every program
+
+
 _CHANGES: dict[str, Callable[["Line", list[Word], str | None], None]] = {
     **dict.fromkeys(("read", "mapfile", "readarray"), _read),
     **dict.fromkeys(DECLARES, declares),
@@ -148,9 +156,10 @@ _CHANGES: dict[str, Callable[["Line", list[Word], str | None], None]] = {
     "unset": _unset,
     "getopts": _options_of,
     "wait": _waits,
+    "set": _sets,
     "shopt": _sets_options,
     "hash": _renames,
     "compgen": _completes,
 }
-_ONLY_ASKS = frozenset({"printf", "wait", "shopt", "hash", "compgen", "read", "mapfile", "readarray"})
+_ONLY_ASKS = frozenset({"printf", "wait", "set", "shopt", "hash", "compgen", "read", "mapfile", "readarray"})
 _READS_NAMES = frozenset({*_CHANGES, "let", "test", "["})

@@ -112,7 +112,7 @@ class Line:
         return printed.pop() if len(printed) == 1 else None
 
     def _run_here(self, words: list[Word], stdin: str | None) -> str | None:
-        self._runs += 1
+        self._runs += 1 + len(words) // 20  # a long one is as much work as many
         if self._runs > MAX_RUNS:
             raise Unreadable
         here, written = self.scope.directories, len(self.reading.writes)
