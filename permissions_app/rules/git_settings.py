@@ -87,6 +87,12 @@ def edits_of(words: Sequence[str]) -> tuple[Edit, ...]:
     return (_edits(command) or ()) if command else ()
 
 
+def sets_repository(words: Sequence[str]) -> bool:
+    """Does `git config` write the settings of a repository, whichever that is?"""
+    command, _ = _after_options(list(words[1:]), "/")
+    return command[:1] == ["config"] and _of_config(command[1:]) is not None
+
+
 def makes_repository(words: Sequence[str]) -> bool:
     """What follows in its line may speak of a repository that is not there yet."""
     command, _ = _after_options(list(words[1:]), "/")

@@ -212,24 +212,75 @@ def _covers_place(pattern: str, place: Place, ground: Ground) -> bool:
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Compares by segment. A star does not stand for a dot at the front of a name."""
-    return bool(path) and not is_host(pattern) and _compiled(pattern).fullmatch(path) is not None
+    """Compares by segment. A star does not stand for a dot at the front of a name.
+
+    Between two stars the first place that fits is as good as any, so nothing is tried twice: the work grows
+    with the path, whatever the pattern.
+    """
+    return bool(path) and _fits(_blocks(pattern), path.split("/"))
 
 
 @lru_cache(maxsize=1_000)
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _blocks(pattern: str) -> tuple[tuple[str, ...], ...]:
+    """The names between each two `**`; empty for what is no pattern of paths."""
     if not is_path_pattern(pattern):
-        return re.compile(r"(?!)")
-    segments = [*pattern.rstrip("/").split("/"), *(["**", "*"] if pattern.endswith("/") else [])]
-    merged = [name for i, name in enumerate(segments) if name != "**" or segments[i - 1 : i] != ["**"]]
-    last = len(merged) - 1
-    parts = []
-    for position, name in enumerate(merged):
+        return ()
+    names = [*pattern.rstrip("/").split("/"), *(["**", "*"] if pattern.endswith("/") else [])]
+    if names[-1] == "**":
+        names.append("*")  # at the end it is what lies in the folder, not the folder
+    blocks: list[list[str]] = [[]]
+    for name in names:
         if name == "**":
-            parts.append(r"(?:[^/.][^/]*/)*" + ("[^/.][^/]*" if position == last else ""))
+            blocks.append([])
         else:
-            parts.append(_segment(name) + ("" if position == last else "/"))
-    return re.compile("".join(parts), re.DOTALL)
+            blocks[-1].append(name)
+    return tuple(tuple(block) for block in (blocks[0], *filter(None, blocks[1:-1]), *blocks[1:][-1:]))
+
+
+def _fits(blocks: tuple[tuple[str, ...], ...], names: list[str]) -> bool:
+    if not blocks or sum(map(len, blocks)) > len(names):
+        return False
+    first, *between = blocks
+    if not between:
+        return len(first) == len(names) and _begins_with(names, 0, first)
+    if not _begins_with(names, 0, first):
+        return False
+    *between, last = between
+    here, end = len(first), len(names) - len(last)
+    for block in between:
+        found = next((at for at in range(here, end) if _begins_with(names, at, block)), None)
+        if found is None or _has_dot(names[here:found]):
+            return False
+        here = found + len(block)
+    return here <= end and _begins_with(names, end, last) and not _has_dot(names[here:end])
+
+
+def _begins_with(names: list[str], at: int, block: tuple[str, ...]) -> bool:
+    return at + len(block) <= len(names) and all(
+        _names(pattern, names[at + i]) for i, pattern in enumerate(block)
+    )
+
+
+def _has_dot(names: list[str]) -> bool:
+    return any(name.startswith(".") or not name for name in names)
+
+
+def _names(pattern: str, name: str) -> bool:
+    """One name, with stars for any part of it."""
+    if "*" not in pattern:
+        return pattern == name
+    first, *between, last = pattern.split("*")
+    if not name or (not first and name.startswith(".")):
+        return False
+    if not name.startswith(first) or not name.endswith(last) or len(name) < len(first) + len(last):
+        return False
+    here, end = len(first), len(name) - len(last)
+    for piece in between:
+        found = name.find(piece, here, end)
+        if found < 0:
+            return False
+        here = found + len(piece)
+    return True
 
 
 def is_path_pattern(pattern: str) -> bool:
@@ -242,8 +293,3 @@ def is_path_pattern(pattern: str) -> bool:
         and not re.search(r"[\x00-\x1f\\\ud800-\udfff]", pattern)
         and not is_host(pattern)
     )
-
-
-def _segment(name: str) -> str:
-    body = re.sub(r"(?:\\\*)+", "[^/]*", re.escape(name))
-    return ("(?![.])" if name.startswith("*") else "") + ("[^/]+" if name == "*" else body)

@@ -132,3 +132,48 @@ def test_a_long_line_of_any_kind_is_read_in_bounded_time(room: Room, unit: str) 
         start = time.thread_time()
         outcome(room, text)
         assert time.thread_time() - start < 2  # of its own: what others do meanwhile is not its doing
+
+
+# What reads words of a command in ways of its own: scripts, patterns, options, paths.
+WORDS = [
+    *("sed '%s' x", "sed 's%s' x", "sed -e '%sx' y", "awk '%s' x", "awk '/%s' x", "awk '{print > \"%s' x"),
+    *("rm -%s! x", "rm -r /%s/x", "bash -%s! x", "tar -%s x", "xargs -%s ls", "timeout -%s 5 ls"),
+    *("git config %s", "git commit -m%s", "git -c %s=x log", "git remote add x %s", "git grep -%s x"),
+    *("curl -F '%s' x", "curl -%s x", "ssh -o '%s' h", "rsync -e '%s' a b", "vim '+%s' x", "less '+%s' x"),
+    *("sqlite3 x '%s'", "psql -c '%s'", "mysql -e '%s'", "node -r '%s' x", "php -d '%s' x", "jq '%s' x"),
+    *("grep %s x", "find . %s -delete", "cp %s .", "python -%s x", "PAGER='%s' x", "unheard --a='%s'"),
+]
+UNITS = [
+    "s,",
+    "a=",
+    "a",
+    "r",
+    "*a",
+    "?",
+    "[",
+    "[]",
+    "[[:",
+    "/*",
+    "-",
+    "-e ",
+    "a b ",
+    "(",
+    "{",
+    '"',
+    "x\\",
+    ";",
+]
+UNITS += ["-o -name x ", "-name x -prune -o ", "..", "~", "|", "1,", "@", "a.b"]
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_ten_times_as_long_a_word_takes_no_more_than_thirty_times_as_long(room: Room, words: str) -> None:
+    def cost(unit: str, length: int) -> float:
+        text = words.replace("%s", (unit * length)[:length])
+        start = time.thread_time()
+        outcome(room, text)
+        return time.thread_time() - start
+
+    for unit in UNITS:
+        short, long = max(cost(unit, 1_900), 0.01), cost(unit, 19_000)
+        assert long <= 30 * short, unit

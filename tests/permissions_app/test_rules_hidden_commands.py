@@ -127,7 +127,7 @@ ALSO_SECRET = [
     "grep -e KEY .env",
     "rg KEY --ignore .env",
     "fd -E x .env",
-    "ls -I x .env",
+    "tree -I x .env",
     "tar --exclude x -cf - .env",
     "rsync --exclude .env .env /tmp/x",
     "rsync --exclude-from=.env a b",

@@ -7,12 +7,12 @@ from tree_sitter import Node
 
 from permissions_app.rules.shell.parse import text_of
 from permissions_app.rules.shell.reading import Outcome
+from permissions_app.rules.shell.variables import runs_by
 from permissions_app.rules.shell.words import UNKNOWN, Word
 
 if TYPE_CHECKING:
     from permissions_app.rules.shell.walk import Line
 
-_STEERS_SHELL = frozenset({"BASH_ENV", "ENV", "PROMPT_COMMAND", "PS4", "BASH_CMDS", "BASH_ALIASES"})
 _RENAMES = frozenset({"BASH_CMDS", "BASH_ALIASES"})
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _IN_SUBSCRIPT = re.compile(r"\w\[")
@@ -32,7 +32,7 @@ def assign(line: "Line", name: str, values: set[str], *, adds: bool = False) -> 
         line.scope.splits_oddly = True
     if name == "GLOBIGNORE":
         line.scope.options.add("dotglob")
-    if name in _STEERS_SHELL:
+    if name in _RENAMES or runs_by(name, values):
         line.reading.found(Outcome.UNREADABLE)
     for value in values:
         note_code(line, value)

@@ -21,7 +21,6 @@ _HARMLESS_DEVICE = re.compile(
     r"/dev/(null|zero|full|tty|stdin|stdout|stderr|u?random|fd/\d+|pts/\d+|(tcp|udp)/[^/]+/[^/]+)"
 )
 _SHARED_MEMORY = "/dev/shm/"  # noqa: S108  a folder of files
-_ALL_IN_IT = re.compile(r"(/[^/]*[*?][^/]*)$")
 _ONLY_WILD = re.compile(r"[.*?\[\]!^{}]+")
 
 
@@ -49,11 +48,13 @@ def destroys(place: Place, ground: Ground, *, spares_vault: bool) -> bool:
 
 def without_wild_end(text: str) -> str:
     """`/etc/*` is `/etc`, for who removes it; `/etc/a*` is not."""
-    while (found := _ALL_IN_IT.search("/" + text)) and _ONLY_WILD.fullmatch(found[1].strip("/")):
-        text = ("/" + text)[: found.start()].removeprefix("/") or ("/" if text.startswith("/") else ".")
+    while True:
+        before, slash, name = text.rpartition("/")
+        if not set("*?").intersection(name) or not _ONLY_WILD.fullmatch(name):
+            return text
+        text = before or slash or "."
         if text in {"/", "."}:
-            break
-    return text
+            return text
 
 
 def _is_precious(path: str, ground: Ground, *, spares_vault: bool) -> bool:

@@ -1,67 +1,70 @@
 """Programs that run code which is no Bash. On their line or in their input, nobody can read it."""
 
 import re
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import pairwise
 
+from permissions_app.rules.shell.awk import read_awk
+from permissions_app.rules.shell.git_code import git_hides
+from permissions_app.rules.shell.known_options import is_harmless, known
+from permissions_app.rules.shell.options import Given, read, with_dashes
+from permissions_app.rules.shell.sed import read_sed
+
+AWKS = frozenset({"awk", "gawk", "mawk", "nawk"})
+SEDS = frozenset({"sed", "gsed"})
+TARS = frozenset({"tar", "gtar", "bsdtar"})
+_VIMS = frozenset({"vim", "vi", "nvim", "view", "vimdiff", "gvim", "rvim"})
+_INTERPRETERS = re.compile(
+    r"python[\d.]*|pypy[\d.]*|jython|ipython[\d.]*|node|nodejs|bun|deno|tsx|ts-node|qjs|perl[\d.]*|"
+    r"ruby[\d.]*|irb|"
+    r"jruby|php[\d.]*|lua[\d.]*|luajit|julia|elixir|ghc|R|Rscript|osascript|groovy|scala|erl|swift|guile|"
+    r"racket|"
+    r"tclsh[\d.]*|expect|wish|pwsh|powershell|fish|csh|tcsh|xonsh|nu|elvish|emacs|emacsclient|vi|vim|nvim|"
+    r"ex|view|"
+    r"vimdiff|gvim|rvim|gdb|lldb|(g|m|n)?awk|sqlite3|psql|mysql|mariadb|nc|ncat|netcat|ssh|scp|sftp|rsync"
+)
+_READS_INPUT = re.compile(
+    r"python[\d.]*|pypy[\d.]*|node|nodejs|bun|deno|perl[\d.]*|ruby[\d.]*|php[\d.]*|lua[\d.]*|R|Rscript|"
+    r"tclsh[\d.]*|"
+    r"fish|csh|tcsh|pwsh|guile|julia|at|batch|parallel|ed|ex|m4|expect|sqlite3|gdb|osascript|irb|"
+    r"ipython[\d.]*"
+)
+# Those whose options are not all known: what begins so, wherever it stands, runs code.
 _INLINE = {
-    r"python[\d.]*|pypy[\d.]*|jython|ipython[\d.]*": r"-[a-zA-Z]*c.*|-",
-    r"node|nodejs|bun|deno|tsx|ts-node|qjs": (
-        r"-[a-z]*[ep].*|--eval.*|--print.*|eval|-|-r.*|--require.*|--import.*"
+    r"bun|deno|tsx|ts-node|qjs": (
+        r"-[a-z]*[ep].*|--eval.*|--print.*|eval|repl|-|-r.*|--require.*|--import.*|--preload.*"
     ),
-    r"perl[\d.]*": r"-[a-zA-Z0-9]*[eE].*|-",
-    r"ruby[\d.]*|irb|jruby": r"-[a-zA-Z]*e.*|-",
-    r"php[\d.]*": r"-[rRBE].*|-",
-    r"lua[\d.]*|luajit|julia|elixir|ghc|R|Rscript|osascript|groovy|scala|erl|swift|guile|racket": (
-        r"-e.*|-eval|-E.*|--eval.*|-"
+    r"jython|ipython[\d.]*": r"-[a-zA-Z]*c.*|-",
+    r"irb|lua[\d.]*|luajit|julia|elixir|ghc|R|Rscript|osascript|groovy|scala|erl|swift|guile|racket": (
+        r"-e.*|-eval|-E.*|--eval.*|-c|-"
     ),
     r"tclsh[\d.]*|expect|wish|pwsh|powershell|fish|csh|tcsh|xonsh|nu|elvish": (
         r"-[a-zA-Z]*c.*|-Command|-Enc.*|-"
     ),
-    r"emacs|emacsclient": r"--eval.*|-eval|--execute|-f|-l|--load",
-    r"vi|vim|nvim|ex|view|vimdiff|gvim|rvim": r"-c.*|--cmd|\+(?!\d*$).*|-S.*|-s",
-    r"gdb|lldb": r"-ex.*|-x|-o|--eval-command.*",
-    r"(g|m|n)?awk": "",
-    r"sqlite3|psql|mysql": r".*(\.shell|\.system|\\!).*",
-    r"nc|ncat|netcat": r"-[a-z]*[ec].*|--(sh-)?exec.*",
-    r"ssh|scp|sftp|rsync": r"-[oe]|-[oe].*(Command|Include).*|--rsh.*|-F.*|--rsync-path.*",
+    r"emacs|emacsclient": r"--?(ev|ex|fu|lo|sc|in).*|-[flxe]|--batch",
 }
-_READS_INPUT = re.compile(
-    r"python[\d.]*|pypy[\d.]*|node|nodejs|bun|deno|perl[\d.]*|ruby[\d.]*|php[\d.]*|lua[\d.]*|R|Rscript|tclsh[\d.]*|"
-    r"fish|csh|tcsh|pwsh|guile|julia|at|batch|parallel|ed|ex|m4|expect|sqlite3|gdb|osascript|irb|ipython[\d.]*"
-)
-_NAMES = {re.compile(names): re.compile(options, re.DOTALL) for names, options in _INLINE.items()}
-_AWKS = frozenset({"awk", "gawk", "mawk", "nawk"})
-_ALL = re.compile("|".join(_INLINE))
-_VALUED = {"-m": True, "-W": False, "-X": False, "-I": False, "-C": False, "-i": False}
-
-# Options of other programs that name a command to run.
 _STARTS_COMMAND = {
-    "tar": (
-        r"--checkpoint-action.*|--to-command.*|-I.*|--use-compress-program.*|--rsh-command.*|-F.*|"
-        r"--info-script.*"
-    ),
-    "split": r"--filter.*",
-    "sort": r"--compress-program.*",
+    "split": r"--filter=.*|--filter",
     "zip": r"-TT.*|--unzip-command.*",
-    "man": r"-P.*|--pager.*|-H.*",
-    "less": r"\+(?![GF]?$|\d+g?$).*|-k.*",
-    "git": r"--exec-path=.*|--upload-pack.*|--receive-pack.*|--exec.*|-x.*|--extcmd.*|-O.*|--open-files.*",
+    "man": r"-P.*|--pager.*|-H.*|--html.*",
+    "less": r"\+(?![GF]?$|\d+g?$|/[\w .-]*$).*|-k.*|--lesskey.*",
     "nmap": r"--script.*",
     "tcpdump": r"-z.*",
     "curl": r"-K.*|--config.*",
-    "wget": r"--use-askpass.*|--config.*",
-    "rg": r"--pre.*|--hostname-bin.*",
+    "wget": r"--use-askpass.*|--config.*|-e.*|--execute.*",
+    "rg": r"--pre(=.*)?|--hostname-bin.*",
     "fd": r"-x.*|-X.*|--exec.*",
-    "fdfind": r"-x.*|-X.*|--exec.*",
     "entr": r".*",
     "openssl": r"-engine",
     "pip": r"--global-option.*",
-    "make": r"--eval.*|-E.*",
+    "make": r"--eval.*|-E.*|SHELL=.*|.*(\$\(|`).*",
     "npm": r"-c|--call.*|--script-shell.*",
     "npx": r"-c|--call.*",
     "uv": r"-c",
+    "go": r"--?(exec|toolexec)(=.*)?",
+    "gcc": r"-wrapper|-fplugin.*|-specs.*",
 }
+_STARTS_COMMAND["fdfind"] = _STARTS_COMMAND["fd"]
 _ALWAYS = frozenset(
     {
         *("parallel", "at", "batch", "systemd-run", "crontab", "tmux", "screen", "socat", "ed"),
@@ -70,40 +73,70 @@ _ALWAYS = frozenset(
 )
 _LISTS = {"tmux": ["ls"], "screen": ["-ls"], "crontab": ["-l"], "at": ["-l"]}  # and start nothing
 _STARTS = {name: re.compile(options, re.DOTALL) for name, options in _STARTS_COMMAND.items()}
-_AWK_RUNS = re.compile(r"system\s*\(|\|\s*(getline|&|\"|\w)|\"\s*\||@load|\\x|\|&|print.*\|")
-_SED_RUNS = re.compile(r"(^|[;\n{}]|\d|/|\$)\s*[eE](\s|$|;)|s(.).*\3.*\3[gpiIm0-9]*e", re.DOTALL)
-_GIT_RUNS = re.compile(
-    r"(alias\.|core\.(sshcommand|pager|editor|hookspath|fsmonitor|gitproxy|askpass)|pager\.|diff\.|"
-    r"merge\.|filter\.|credential\.|gpg\.|sequence\.editor|protocol\.|include|uploadpack|browser\.|"
-    r"man\.|difftool|mergetool|trailer\.|url\.).*",
-    re.IGNORECASE | re.DOTALL,
+_NAMES = {re.compile(names): re.compile(options, re.DOTALL) for names, options in _INLINE.items()}
+# Of long options these are whole names: a shorter spelling is the same to many programs.
+_LONG = {name: tuple(re.findall(r"--[a-z-]{4,}", options.pattern)) for name, options in _STARTS.items()}
+
+_SQLITE_SHOWS = re.compile(
+    r"\.(tables?|schema|headers?|mode|dump|databases|index(es)?|indices|fullschema|dbinfo|timer|stats|width|"
+    r"nullvalue|separator|quit|exit|explain|help|show|limit|bail|echo|changes|eqp|print)\b[^|]*|\.(import|"
+    r"read)\s[^|]*"
 )
+_SQLITE_CALLS = re.compile(r"\b(load_extension|edit|writefile|fts3_tokenizer)\s*\(", re.IGNORECASE)
+_PSQL_RUNS = re.compile(
+    r"\\(?!(d|l|x|timing|pset|q|conninfo|echo|c|connect|i|ir)\b|d)|\bprogram\b", re.IGNORECASE
+)
+_MYSQL_RUNS = re.compile(r"\\[!TPe.]|(^|[;\n])\s*(system|source|pager|tee|edit)\b", re.IGNORECASE)
+_VIM_GOES_TO = re.compile(r"\+(\d*|/[\w .-]+)")
 
 
 @lru_cache(maxsize=512)
 def is_interpreter(name: str) -> bool:
-    return _ALL.fullmatch(name) is not None
+    return _INTERPRETERS.fullmatch(name) is not None
 
 
-def hides(name: str, arguments: list[str], *, has_input: bool) -> bool:
+def hides(name: str, arguments: Sequence[str], *, stdin: str | None) -> bool:
     """Does it run code that stands in its words or comes in from elsewhere?"""
+    has_input = stdin is not None
     if name in _ALWAYS:
-        return has_input or arguments != _LISTS.get(name)
-    if name in _STARTS and any(_STARTS[name].fullmatch(word) for word in arguments):
-        return name != "git" or not _is_harmless_git(arguments)
+        return has_input or list(arguments) != _LISTS.get(name)
     if name == "git":
-        return _git_hides(arguments)
-    if name == "sed" or name == "gsed":
-        return any(_SED_RUNS.search(word) for word in arguments[:3] if not word.startswith("-"))
-    if name in _AWKS:
-        return any(_AWK_RUNS.search(word) for word in arguments)
-    options = _options_with_code(name)
-    if options is None:
-        return False
-    if options.pattern and _before_script(arguments, options):
+        return git_hides(arguments)
+    if name in _STARTS and any(_starts(name, word) for word in arguments):
         return True
-    has_script = any(not word.startswith("-") or word in {"-m", "-V", "--version"} for word in arguments)
+    if name in _LANGUAGES and _LANGUAGES[name](arguments, stdin or ""):
+        return True
+    options = known(name)
+    if options and name in TARS:
+        arguments = with_dashes(options.spec, arguments)
+    if options is not None:
+        given = read(options.spec, arguments, until=options.until)
+        if not is_harmless(options, arguments):
+            return True
+        return has_input and _takes_input(name, arguments, given)
+    inline = _options_with_code(name)
+    if inline and any(inline.fullmatch(word) for word in arguments):
+        return True
+    has_script = any(not word.startswith("-") for word in arguments)
     return has_input and not has_script and _READS_INPUT.fullmatch(name) is not None
+
+
+def _takes_input(name: str, arguments: Sequence[str], given: Given) -> bool:
+    if _READS_INPUT.fullmatch(name) is None or given.has("-m", "-V", "--version", "-v"):
+        return False
+    if name == "gdb":
+        return True
+    return not given.plain or arguments[given.plain[0]] == "-"
+
+
+def _starts(name: str, word: str) -> bool:
+    if _STARTS[name].fullmatch(word):
+        return True
+    return (
+        len(word) > 3
+        and word.startswith("--")
+        and any(each.startswith(word.partition("=")[0]) for each in _LONG[name])
+    )
 
 
 @lru_cache(maxsize=512)
@@ -111,44 +144,73 @@ def _options_with_code(name: str) -> re.Pattern[str] | None:
     return next((options for names, options in _NAMES.items() if names.fullmatch(name)), None)
 
 
-def _before_script(arguments: list[str], options: re.Pattern[str]) -> bool:
-    """Options after the script's name are the script's own."""
-    words = iter(arguments)
-    for word in words:
-        if options.fullmatch(word):
-            return True
-        if word == "-m" or word == "--":
-            return False
-        if word in _VALUED:
-            next(words, None)
-        elif not word.startswith(("-", "+")):
-            return False
-    return False
+def sed_script(arguments: Sequence[str]) -> tuple[str, set[int]]:
+    """The whole script of a `sed`, and the words that it stands in."""
+    options = known("sed")
+    assert options
+    given = read(options.spec, arguments)
+    parts = given.values("-e", "--expression")
+    if parts:
+        stands = {part.at if part.value_at is None else part.value_at for part in parts}
+        return "\n".join(part.value or "" for part in parts), stands
+    if given.has("-f", "--file") or not given.plain:
+        return "", set()
+    # Of macOS's `sed -i '' s/a/b/` the first word is no script, and to GNU's sed the second is a file.
+    first = [at for at in given.plain[:2] if arguments[given.plain[0]] == ""] or given.plain[:1]
+    return "\n".join(arguments[at] for at in first), set(first)
 
 
-_GIT_STARTS = frozenset(
-    {
-        *("rebase", "bisect", "submodule", "grep", "difftool", "fetch", "pull", "push", "clone"),
-        *("ls-remote",),
-    }
-)
+def awk_program(arguments: Sequence[str]) -> tuple[str, set[int]]:
+    options = known("awk")
+    assert options
+    given = read(options.spec, arguments, until=0)
+    parts = given.values("-e", "--source")
+    if parts:
+        stands = {part.at if part.value_at is None else part.value_at for part in parts}
+        return "\n".join(part.value or "" for part in parts), stands
+    if given.has("-f", "--file", "-E", "--exec") or not given.plain:
+        return "", set()
+    return arguments[given.plain[0]], {given.plain[0]}
 
 
-def _is_harmless_git(arguments: list[str]) -> bool:
-    """`git rebase -x` starts a command; `git clean -x` and `git diff -O` start none."""
-    return _GIT_STARTS.isdisjoint(arguments) and not any(w.startswith("--exec-path=") for w in arguments)
+def _of_sed(arguments: Sequence[str], stdin: str) -> bool:
+    found = read_sed(sed_script(arguments)[0])
+    return found.runs or not found.is_readable
 
 
-def _git_hides(arguments: list[str]) -> bool:
-    for word, after in pairwise([*arguments, ""]):
-        value = after if word in {"-c", "--config"} else word.removeprefix("-c")
-        if word.startswith("--config-env") or (word.startswith("-c") and _GIT_RUNS.fullmatch(value)):
-            return True
-    command = next((word for word in arguments if not word.startswith("-")), "")
-    if command == "config":
-        return len(arguments) > 2 and any(_GIT_RUNS.fullmatch(word) for word in arguments)
-    if command in {"filter-branch", "difftool", "mergetool", "credential"}:
-        return True
-    return (command, *arguments[1:2]) == ("bisect", "run") or (
-        command == "submodule" and "foreach" in arguments
+def _of_awk(arguments: Sequence[str], stdin: str) -> bool:
+    found = read_awk(awk_program(arguments)[0])
+    return found.runs or not found.is_readable
+
+
+def _of_sqlite(arguments: Sequence[str], stdin: str) -> bool:
+    lines = [line for word in [*arguments, stdin] for line in word.splitlines()]
+    return any(
+        _SQLITE_CALLS.search(line) or (line.startswith(".") and not _SQLITE_SHOWS.fullmatch(line))
+        for line in (line.strip() for line in lines)
     )
+
+
+def _of_psql(arguments: Sequence[str], stdin: str) -> bool:
+    outputs = read(known("psql").spec, arguments).values("-o", "--output")  # type: ignore[union-attr]
+    pipes = any((each.value or "").lstrip().startswith("|") for each in outputs)
+    return pipes or any(_PSQL_RUNS.search(word) for word in [*arguments, stdin])
+
+
+def _of_mysql(arguments: Sequence[str], stdin: str) -> bool:
+    return any(_MYSQL_RUNS.search(word) for word in [*arguments, stdin])
+
+
+def _of_vim(arguments: Sequence[str], stdin: str) -> bool:
+    return any(word.startswith("+") and not _VIM_GOES_TO.fullmatch(word) for word in arguments)
+
+
+_LANGUAGES: dict[str, Callable[[Sequence[str], str], bool]] = {
+    **dict.fromkeys(AWKS, _of_awk),
+    **dict.fromkeys(SEDS, _of_sed),
+    **dict.fromkeys(_VIMS, _of_vim),
+    "sqlite3": _of_sqlite,
+    "psql": _of_psql,
+    "mysql": _of_mysql,
+    "mariadb": _of_mysql,
+}

@@ -1,9 +1,11 @@
 """The paths that the words of a command name."""
 
+import os
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from permissions_app.rules.control_files import is_control_file
 from permissions_app.rules.deny_list import has_secret_name, what_is_denied
 from permissions_app.rules.paths import NotUnderstood, Place, find
 from permissions_app.rules.shell import danger, globs
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 
 MAX_PATHS = 600
 _SEPARATORS = re.compile(r"[=:,@]")
+_FORM_SEPARATORS = re.compile(r"[=:,@<;\"\\]")  # `curl -F 'x=<file;type=text/plain'`
+_MAX_PIECES = 200
+_DISK = re.compile(r"/dev/(sd|hd|vd|xvd|nvme|mmcblk|r?disk|dm-|mapper/|md|loop|nbd|k?mem|port).*", re.DOTALL)
 _CODE = re.compile(r"[^\w./~*-]+")
 
 
@@ -45,6 +50,33 @@ class PathsIn:
                     self._line.reading.writes.append(place)
                     if any(danger.is_device(path) for path in {*place.stops, *place.ends}):
                         self._line.reading.found(Outcome.DANGEROUS)
+
+    def form(self, words: Iterable[Word]) -> None:
+        """Values of `curl -F`, which names files in ways of its own."""
+        for word in words:
+            self.name(Word(piece) for piece in _FORM_SEPARATORS.split(word.text)[:_MAX_PIECES] if piece)
+
+    def steer(self, words: Iterable[Word]) -> None:
+        """Words of a command that may write what they name: control files and devices count as written."""
+        for word in set(words):
+            for text in {*_pieces(word.text), *self.opened(word)}:
+                place = None if danger.is_harmless_device(text) else self.place(text)
+                if place is None:
+                    continue
+                if is_control_file(place, self._line.ground):
+                    self._line.reading.writes.append(place)
+                devices = [path for path in {*place.stops, *place.ends} if danger.is_device(path)]
+                if devices:
+                    is_disk = any(_DISK.fullmatch(path) for path in devices)
+                    self._line.reading.found(Outcome.DANGEROUS if is_disk else Outcome.UNREADABLE)
+
+    def is_there(self, text: str) -> bool:
+        place = self.place(text)
+        return place is not None and any(os.path.lexists(end) for end in place.ends)
+
+    def is_folder(self, text: str) -> bool:
+        place = self.place(text)
+        return place is not None and any(os.path.isdir(end) for end in place.ends)  # noqa: PTH112
 
     def code(self, text: str) -> None:
         """Code in another language: whatever in it looks like a path."""
@@ -121,8 +153,12 @@ class PathsIn:
 
 
 def _pieces(text: str) -> set[str]:
-    pieces = {text, *_SEPARATORS.split(text)}
-    if text.startswith("-") and len(text) > 2:
-        pieces.add(text[2:])  # `-f.env`
+    found = _SEPARATORS.split(text)
+    if len(found) > _MAX_PIECES:
+        raise Unreadable
+    pieces = {text, *found}
+    if text.startswith("-") and not text.startswith("--"):
+        # `-f.env`, `-sT.env`: how many letters are options is the program's affair.
+        pieces |= {text[start:] for start in range(2, min(len(text), 6))}
     pieces |= {with_home(piece) for piece in pieces if piece.startswith("~")}
     return {piece for piece in pieces if piece and piece != UNKNOWN}

@@ -3,34 +3,33 @@
 import os
 import re
 from collections.abc import Callable
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from permissions_app.rules.git_settings import change_by
+from permissions_app.rules.git_settings import change_by, sets_repository
 from permissions_app.rules.shell import danger, moves, runners, shell_builtins, wrappers
-from permissions_app.rules.shell.interpreters import hides, is_interpreter
+from permissions_app.rules.shell.awk import read_awk
+from permissions_app.rules.shell.interpreters import (
+    AWKS,
+    SEDS,
+    awk_program,
+    hides,
+    is_interpreter,
+    sed_script,
+)
+from permissions_app.rules.shell.known_options import KNOWN
 from permissions_app.rules.shell.mentions import mentioned
+from permissions_app.rules.shell.options import Given
 from permissions_app.rules.shell.reading import Command, Outcome
 from permissions_app.rules.shell.runners import SHELLS
+from permissions_app.rules.shell.sed import read_sed
+from permissions_app.rules.shell.variables import runs_by
 from permissions_app.rules.shell.words import Word
 from permissions_app.rules.shell.worst import is_dangerous
+from permissions_app.rules.shell.written import may_steer_unseen, only_reads, written
 
 if TYPE_CHECKING:
     from permissions_app.rules.shell.walk import Line
 
-_WRITES = frozenset(
-    {
-        *("tee", "mv", "rm", "rmdir", "touch", "truncate", "shred"),
-        *("chmod", "chown", "chgrp", "mkdir", "unlink", "patch", "wipefs", "mkswap"),
-        *("blkdiscard", "sponge", "fdisk", "sfdisk", "parted"),
-    }
-)
-_COPIES = frozenset({"cp", "ln", "install", "rsync", "scp"})
-_DOWNLOADS = frozenset({"curl", "wget", "sort", "gcc", "pandoc"})
-_EDITS = frozenset({"sed", "gsed", "perl"})
-_SCRIPTED = frozenset({"sed", "gsed", "awk", "gawk", "mawk", "nawk"})
-_OPENS = re.compile(r"getline|[rRwW]\s+\S")  # a script of theirs that reads or writes a file of its own
-_OUTPUT = re.compile(r"-[a-zA-Z]*[oOt]|--(output(-document)?|target-directory)")
 _KEYWORDS = frozenset({"{", "}", "!", "if", "then", "elif", "else", "fi", "while", "until", "do", "done"})
 _HIDES = frozenset(
     {
@@ -49,6 +48,8 @@ def judge(line: "Line", words: list[Word], stdin: str | None) -> str | None:
             _unclear_name(line, words)
             return None
         name = _name(words[0])
+        if name in line.functions:
+            return _judge_program(line, name, words, stdin)
         if name in _KEYWORDS:
             # The parser takes what follows `time` or `!` for a plain command.
             line.reading.indirect = True
@@ -63,42 +64,67 @@ def judge(line: "Line", words: list[Word], stdin: str | None) -> str | None:
 def _inside(line: "Line", name: str, words: list[Word], stdin: str | None) -> list[Word]:
     """The command that another one starts; none where that is looked at already."""
     wrapper = wrappers.WRAPPERS[name]
-    inner, options = wrappers.inside(wrapper, words)
-    line.paths.name(words[: len(words) - len(inner)])
-    if wrapper.alone.intersection(options):
+    found = wrappers.inside(wrapper, words)
+    inner, given = found.command, found.given
+    own = words[: len(words) - len(inner)]
+    line.paths.name(own)
+    line.paths.write(words[o.value_at] for o in given.values(*wrapper.writes) if o.value_at is not None)
+    if given.has(*wrapper.alone):
         _note(line, words)
         return []
     line.reading.indirect |= not wrapper.transparent
-    if name == "env" and _splits(line, words, len(words) - len(inner), stdin):
+    if name == "env" and _is_other_environment(line, words, len(own), given, stdin):
         return []
-    for word, after in pairwise(words[: len(words) - len(inner)]):
-        if name == "env" and word.text in {"-C", "--chdir"}:
-            line.scope.go_to(after)
-            line.reading.found(Outcome.UNREADABLE)
-    if name == "flock" and {"-c", "--command"}.intersection(options):
-        line.code(inner[0].text if inner else "", stdin)
+    if name == "flock" and (code := given.values("-c", "--command")):
+        line.code(code[0].value or "", stdin)
         return []
-    if wrappers.is_unsure(name):
+    if wrapper.is_unsure or given.strange:
         line.reading.found(Outcome.UNREADABLE)
-        for later in range(1, min(len(inner), 12)):
-            _only_the_worst(line, inner[later:])
+        _look_for_the_worst(line, words)
     return inner
+
+
+def _is_other_environment(line: "Line", words: list[Word], end: int, given: Given, stdin: str | None) -> bool:
+    """What `env` sets, and where it goes; whether it takes the command from a text of its own."""
+    for word in words[1:end]:
+        variable, equals, value = word.text.partition("=")
+        if equals and runs_by(variable, {value}):
+            line.reading.found(Outcome.UNREADABLE)
+    for option in given.values("-C", "--chdir"):
+        line.scope.go_to(Word(option.value or ""))
+        line.reading.found(Outcome.UNREADABLE)
+    split = given.values("-S", "--split-string")
+    if split:
+        rest = words[split[0].at + (1 if split[0].value_at is None else 2) :]
+        line.code(" ".join([split[0].value or "", *(_quoted(word.text) for word in rest)]), stdin)
+        line.reading.indirect = True
+    return bool(split)
 
 
 def _judge_program(line: "Line", name: str, words: list[Word], stdin: str | None) -> str | None:
     _note(line, words)
     arguments = words[1:]
     texts = [word.text for word in arguments]
-    skipped = mentioned(name, arguments, feeds=line.feeds > 0)
+    if name in line.functions:
+        _judge_unknown(line, name, arguments)
+        return None
+    skipped = mentioned(name, arguments, feeds=line.feeds > 0, is_there=line.paths.is_there)
     named = [word for position, word in enumerate(arguments) if position not in skipped]
     line.paths.name(named)
-    for word in named if name in _SCRIPTED else []:
-        if _OPENS.search(word.text):
-            line.paths.code(word.text)
+    line.paths.name(_read_by_script(name, texts))
+    if name == "curl":
+        line.paths.form(named)
     if is_dangerous(line, name, arguments):
         line.reading.found(Outcome.DANGEROUS)
-    line.paths.write(_written(name, named))
-    if name in _HIDES or hides(name, texts, has_input=stdin is not None):
+    writes = written(name, arguments, line.paths.is_folder)
+    line.paths.write(writes)
+    if not only_reads(name, texts):
+        line.paths.steer(_but_script(name, named))
+    if any(may_steer_unseen(word) for word in writes):
+        line.reading.found(Outcome.UNREADABLE)
+    if name in wrappers.STARTERS:
+        _look_for_the_worst(line, words)
+    if name in _HIDES or hides(name, texts, stdin=stdin):
         line.reading.found(Outcome.UNREADABLE)
         for text in texts:
             line.paths.code(text)
@@ -108,15 +134,33 @@ def _judge_program(line: "Line", name: str, words: list[Word], stdin: str | None
     return special(line, words, stdin) if special else None
 
 
-def _written(name: str, arguments: list[Word]) -> list[Word]:
-    """The words that name what it writes, as far as its usual options say."""
-    plain = [word for word in arguments if not word.text.startswith("-")]
-    if name in _WRITES or (name in _EDITS and any(word.text.startswith("-i") for word in arguments)):
-        return plain
-    outputs = [after for word, after in pairwise(arguments) if _OUTPUT.fullmatch(word.text)]
-    if name in _COPIES:
-        return [*plain[-1:], *outputs]
-    return outputs if name in _DOWNLOADS else []
+def _judge_unknown(line: "Line", name: str, arguments: list[Word]) -> None:
+    """A function of this line by a program's name: nobody knows what it does with its words."""
+    line.paths.name(arguments)
+    if name in _SPECIAL or name in KNOWN or name in wrappers.WRAPPERS or is_interpreter(name):
+        line.reading.found(Outcome.UNREADABLE)
+
+
+def _read_by_script(name: str, texts: list[str]) -> list[Word]:
+    """The files that a script on the line opens itself."""
+    if name in SEDS:
+        return [Word(path) for path in read_sed(sed_script(texts)[0]).reads]
+    if name in AWKS:
+        return [Word(path) for path in read_awk(awk_program(texts)[0]).reads]
+    if name == "yq":
+        return [Word(path) for text in texts if "load" in text for path in text.split('"')[1:60:2]]
+    return []
+
+
+def _but_script(name: str, words: list[Word]) -> list[Word]:
+    """What a shell or an interpreter runs is read."""
+    first = next((at for at, word in enumerate(words) if not word.text.startswith("-")), len(words))
+    return words[:first] + words[first + 1 :] if name in SHELLS or is_interpreter(name) else words
+
+
+def _look_for_the_worst(line: "Line", words: list[Word]) -> None:
+    for later in range(1, min(len(words), 16)):
+        _only_the_worst(line, words[later:])
 
 
 def _name(word: Word) -> str:
@@ -153,19 +197,6 @@ def _only_the_worst(line: "Line", words: list[Word]) -> None:
         line.reading.found(Outcome.DANGEROUS)
 
 
-def _splits(line: "Line", words: list[Word], end: int, stdin: str | None) -> bool:
-    """`env -S 'sh -c …'`."""
-    for position, word in enumerate(words[1:end], start=1):
-        found = re.fullmatch(r"(?:-[a-zA-Z0]*S|--split-string(?:=|$))(.*)", word.text, re.DOTALL)
-        if found:
-            rest = words[position:] if found[1] else words[position + 1 :]
-            text = found[1] or (rest[0].text if rest else "")
-            line.code(" ".join([text, *(_quoted(other.text) for other in rest[1:])]), stdin)
-            line.reading.indirect = True
-            return True
-    return False
-
-
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
@@ -187,15 +218,21 @@ def _passes_on(line: "Line", words: list[Word], stdin: str | None) -> str | None
     return stdin if words[0].text == "tee" or all(word.text == "-" for word in words[1:]) else None
 
 
+def _renames(line: "Line", words: list[Word], stdin: str | None) -> None:
+    line.functions |= {word.text.partition("=")[0] for word in words[1:]}
+
+
 def _makes_folder(line: "Line", words: list[Word], stdin: str | None) -> str | None:
     return None if any(word.text != "-d" for word in words[1:]) else "/tmp/made-by-mktemp"  # noqa: S108
 
 
 def _changes_settings(line: "Line", words: list[Word], stdin: str | None) -> None:
+    texts = [word.text for word in words]
     if line.scope.directory is not None:
-        texts = [word.text for word in words]
         change = change_by(texts, line.scope.directory, line.ground.vault.stops)
         line.reading.settings += [change] if change else []
+    if not line.behind_wall and line.reading.outcome is Outcome.WORDS and sets_repository(texts):
+        line.paths.write([Word(".git/config")])
 
 
 _SPECIAL: dict[str, Callable[["Line", list[Word], str | None], str | None]] = {
@@ -205,7 +242,9 @@ _SPECIAL: dict[str, Callable[["Line", list[Word], str | None], str | None]] = {
     **dict.fromkeys(("cd", "pushd", "popd"), moves.changes_directory),
     **dict.fromkeys((".", "source"), runners.sources),
     "mktemp": _makes_folder,
+    "alias": _renames,
     "git": _changes_settings,
+    "hyperfine": runners.times,
     "eval": runners.evaluates,
     "trap": runners.traps,
     "watch": runners.watches,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tree_sitter import Node
 
 from permissions_app.rules.shell.parse import Unreadable, is_whole_line, text_of
+from permissions_app.rules.shell.reading import Outcome
 from permissions_app.rules.shell.shapes import VALUES, only
 from permissions_app.rules.shell.words import UNKNOWN
 
@@ -69,6 +70,8 @@ def file(line: "Line", node: Node) -> list[Node]:
         if text_of(node).lstrip("0123456789").startswith((">&", "<&")) and words[0].text.isdigit():
             continue
         line.paths.write(words) if writes else line.paths.name(words)
+        if writes and any(not word.known for word in words):
+            line.reading.found(Outcome.UNREADABLE)
     return targets[1:]
 
 

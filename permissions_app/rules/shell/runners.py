@@ -2,6 +2,7 @@
 
 import os
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from permissions_app.rules.shell import danger, wrappers
@@ -16,6 +17,7 @@ SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash"})
 _TESTS = frozenset(
     {"-name", "-path", "-iname", "-ipath", "-regex", "-iregex", "-type", "-mtime", "-size", "-newer"}
 )
+_FIND_NAMES = frozenset({"-name", "-path", "-iname", "-ipath", "-regex", "-iregex"})
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 
@@ -33,9 +35,9 @@ def runs_code(line: "Line", words: list[Word], stdin: str | None) -> str | None:
             return None
         if re.fullmatch(r"[-+][a-zA-Z]*O", text) and len(waiting) > 1:
             line.scope.options.add(waiting[1].text)
-        takes_value = re.fullmatch(r"[-+][a-zA-Z]*[oO]|-[a-zA-Z]*o[a-zA-Z]*|--(rcfile|init-file)", text)
-        has_code |= re.fullmatch(r"-[a-zA-Z]*c[a-zA-Z]*", text) is not None
-        reads_input |= re.fullmatch(r"-[a-zA-Z]*s[a-zA-Z]*", text) is not None
+        takes_value = re.fullmatch(r"[-+][a-zA-Z]*[oO]|-[a-np-zA-Z]*o[a-zA-Z]*|--(rcfile|init-file)", text)
+        has_code |= re.fullmatch(r"-[abd-zA-Z]*c[a-zA-Z]*", text) is not None
+        reads_input |= re.fullmatch(r"-[a-rt-zA-Z]*s[a-zA-Z]*", text) is not None
         waiting = waiting[2:] if takes_value else waiting[1:]
     if has_code:
         return line.code(waiting[0].text, stdin) if waiting else None
@@ -82,11 +84,21 @@ def traps(line: "Line", words: list[Word], stdin: str | None) -> None:
 
 def watches(line: "Line", words: list[Word], stdin: str | None) -> None:
     line.reading.indirect = True
-    rest, options = wrappers.inside(wrappers.Wrapper(frozenset({"-n", "--interval"})), words)
-    if "-x" in options or "--exec" in options:
-        line.run(rest, None)
+    found = wrappers.inside(wrappers.Wrapper(wrappers.WATCH), words)
+    if found.given.strange:
+        line.reading.found(Outcome.UNREADABLE)
+    if found.given.has("-x", "--exec"):
+        line.run(found.command, None)
     else:
-        line.code(" ".join(word.text for word in rest))
+        line.code(" ".join(word.text for word in found.command))
+
+
+def times(line: "Line", words: list[Word], stdin: str | None) -> None:
+    """`hyperfine`: each of its words is a command line."""
+    line.reading.indirect = True
+    for word in words[1:]:
+        if not word.text.startswith("-"):
+            line.code(word.text)
 
 
 def scripts(line: "Line", words: list[Word], stdin: str | None) -> None:
@@ -99,37 +111,24 @@ def scripts(line: "Line", words: list[Word], stdin: str | None) -> None:
             line.code(word.text.removeprefix("--command="))
 
 
-_XARGS_TAKES = frozenset(
-    {
-        *("-I", "-J", "-R", "-n", "-P", "-L", "-d", "-E", "-a", "-s", "--max-args"),
-        *("--max-procs", "--arg-file", "--delimiter", "--max-lines", "--max-chars"),
-        *("--process-slot-var", "--replace"),
-    }
-)
-
-
 def hands_over(line: "Line", words: list[Word], stdin: str | None) -> None:
     """`xargs`: what comes in becomes words of the command."""
     line.reading.indirect = True
-    rest, _ = wrappers.inside(wrappers.Wrapper(_XARGS_TAKES), words)
+    found = wrappers.inside(wrappers.Wrapper(wrappers.XARGS), words)
+    rest = found.command
     given = [Word(text) for text in re.split(r"\s+", stdin) if text] if stdin else [Word(UNKNOWN)]
-    replaced = _replaced(words[: len(words) - len(rest)])
-    if replaced is None:
+    if found.given.strange:
+        line.reading.found(Outcome.UNREADABLE)
+        for later in range(1, min(len(words), 16)):
+            if is_dangerous(line, os.path.basename(words[later].text), words[later + 1 :]):  # noqa: PTH119
+                line.reading.found(Outcome.DANGEROUS)
+    replaces = found.given.values("-I", "-J", "-i", "--replace")
+    if not replaces:
         line.run([*rest, *given] if rest else [Word("echo"), *given], None)
         return
     for value in given[:20]:
-        line.run([Word(word.text.replace(replaced, value.text)) for word in rest], None)
-
-
-def _replaced(options: list[Word]) -> str | None:
-    for position, word in enumerate(options):
-        if word.text in {"-I", "-J", "--replace"} and position + 1 < len(options):
-            return options[position + 1].text
-        if word.text.startswith("-I"):
-            return word.text[2:]
-        if word.text.startswith("-i"):
-            return word.text[2:] or "{}"
-    return None
+        mark = replaces[-1].value or "{}"
+        line.run([Word(word.text.replace(mark, value.text)) for word in rest], None)
 
 
 def finds(line: "Line", words: list[Word], stdin: str | None) -> None:
@@ -140,14 +139,21 @@ def finds(line: "Line", words: list[Word], stdin: str | None) -> None:
     starts = arguments[:count] or [Word(".")]
     tests = [word.text for word in arguments]
     filtered = not _TESTS.isdisjoint(tests)
+    by_name = _looks_for_names(tests)
     if "-delete" in tests:
         line.reading.indirect = True
         line.paths.write(starts)
-        if is_dangerous(line, "rm", [Word("-r"), *_found_below(line, starts, filtered=filtered)]):
+        if is_dangerous(
+            line, "rm", [Word("-r"), *_found_below(line, starts, filtered=filtered, by_name=by_name)]
+        ):
             line.reading.found(Outcome.DANGEROUS)
     for position, word in enumerate(arguments):
         if word.text in _FIND_RUNS:
-            _runs_for_each(line, arguments[position + 1 :], _found_below(line, starts, filtered=filtered))
+            _runs_for_each(
+                line,
+                arguments[position + 1 :],
+                _found_below(line, starts, filtered=filtered, by_name=by_name),
+            )
         elif word.text.startswith("-fprint") or word.text == "-fls":
             line.paths.write(arguments[position + 1 : position + 2])
 
@@ -159,13 +165,20 @@ def _runs_for_each(line: "Line", words: list[Word], found: list[Word]) -> None:
         line.run([Word(word.text.replace("{}", path.text)) for word in words[:end]], None)
 
 
-def _found_below(line: "Line", starts: list[Word], *, filtered: bool) -> list[Word]:
-    """What it finds below where it starts: with a test not the start itself, unless that is the system's."""
+def _looks_for_names(tests: list[str]) -> bool:
+    """Not for all but some, and not for any."""
+    names = [after for before, after in pairwise(tests) if before in _FIND_NAMES]
+    return any(name.strip("*./?") for name in names) and {"!", "-not"}.isdisjoint(tests)
+
+
+def _found_below(line: "Line", starts: list[Word], *, filtered: bool, by_name: bool) -> list[Word]:
+    """What it finds below where it starts: with a test not the start itself, unless that is the system's. Of
+    a home only names that are looked for are a part: every file in it is all of it."""
     found = []
     for start in starts:
         place = line.paths.place(start.text)
         system = place is not None and any(danger.is_system(stop) for stop in place.stops)
         is_home = start.text.rstrip("/") == os.path.expanduser("~")  # noqa: PTH111
-        keeps = not filtered or (system and not is_home)
+        keeps = not filtered or (not by_name if is_home else system)
         found.append(start if keeps else Word(f"{start.text.rstrip('/')}/found-by-find"))
     return found

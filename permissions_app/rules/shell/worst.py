@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from permissions_app.rules.shell.walk import Line
 
 _REMOVES = frozenset({"rm", "chmod", "chown", "chgrp", "setfacl", "chattr"})
-_RECURSIVE = re.compile(r"--r(e(c(u(r(s(i(ve?)?)?)?)?)?)?)?|-[a-zA-Z]*[rR][a-zA-Z]*")
+_RECURSIVE = re.compile(r"--r(e(c(u(r(s(i(ve?)?)?)?)?)?)?)?|-[a-qs-zA-QS-Z]*[rR][a-zA-Z]*")
 
 
 def is_dangerous(line: "Line", name: str, arguments: list[Word]) -> bool:
