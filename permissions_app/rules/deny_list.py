@@ -33,7 +33,8 @@ EXAMPLE = ".env.example"
 
 _SECRET = re.compile("|".join(translate(name) for name in SECRET_NAMES))
 # The server's environment and open files are here, and `/proc/self` is another process to the CLI than to us.
-_PROCESS = re.compile(r"/proc/(\d+|self|thread-self)(/|$)")
+# `?` is what only the run of a command will tell, such as `$PPID`.
+_PROCESS = re.compile(r"/proc/(\d+|\?|self|thread-self)(/|$)")
 
 
 def is_secret_name(folded: str) -> bool:

@@ -122,10 +122,14 @@ def test_any_text_is_read_and_quoted_text_is_never_a_command(room: Room, text: s
         ),
         *("while ", "${a:-", "[[ a =~ (", "$'", "*(", "é", "*", "/*", "../", "a=b;", "for i in ", "xargs "),
         *("env ", "$a ", "sh -c '", "~", "a=$a$a;", "x=$x*;", "echo $x|", "'a' ", "cd ..;", "rm -rf * ;"),
+        *("cd a;", "cd a||", "while :;do cd a;done;", "f(){ cd a;};f;", "for x in */;do cd $x;done;", "~+ "),
+        *("if a;then ", "case a in a)", "pushd a;", "x[0]=a;", "read x<<<a;", "${x%a}", "trap a DEBUG;"),
     ],
 )
 def test_a_long_line_of_any_kind_is_read_in_bounded_time(room: Room, unit: str) -> None:
-    for text in ((unit * 20_000)[:20_000], unit * 100, "a=1;b=2;" + unit * 40):
+    moves = "for x in {1..20};do cd $x;cd a;cd b;"  # so many directories that each counts many times
+    texts = [(unit * 20_000)[:20_000], unit * 100, "a=1;b=2;" + unit * 40, (moves + unit * 20_000)[:20_000]]
+    for text in texts:
         start = time.thread_time()
         outcome(room, text)
         assert time.thread_time() - start < 2  # of its own: what others do meanwhile is not its doing

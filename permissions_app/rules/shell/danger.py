@@ -18,12 +18,16 @@ _WHOLE = re.compile(
     r"|/(home|Users|mnt|media)/[^/]+"
 )
 _HARMLESS_DEVICE = re.compile(
-    r"/dev/(null|zero|full|tty|stdin|stdout|stderr|u?random|fd/.*|shm/.*|pts/\d+|tcp/.*|udp/.*)"
+    r"/dev/(null|zero|full|tty|stdin|stdout|stderr|u?random|fd/\d+|pts/\d+|(tcp|udp)/[^/]+/[^/]+)"
 )
+_SHARED_MEMORY = "/dev/shm/"  # noqa: S108  a folder of files
 _ONLY_WILD = re.compile(r"[.*?\[\]!^{}]+")
 
 
 def is_device(path: str) -> bool:
+    """Of a path without `..`."""
+    if path.startswith(_SHARED_MEMORY):
+        return False
     return path.startswith("/dev/") and not _HARMLESS_DEVICE.fullmatch(path)
 
 
@@ -32,7 +36,7 @@ def is_harmless_device(path: str) -> bool:
 
 
 def is_system(path: str) -> bool:
-    if path.startswith("/dev/shm/"):  # noqa: S108
+    if path.startswith(_SHARED_MEMORY):
         return False
     return _SYSTEM.fullmatch(path) is not None or _WHOLE.fullmatch(path) is not None
 

@@ -11,6 +11,7 @@ from permissions_app.rules.paths import NotUnderstood, Place, find
 from permissions_app.rules.shell import danger, globs
 from permissions_app.rules.shell.parse import Unreadable
 from permissions_app.rules.shell.reading import Outcome
+from permissions_app.rules.shell.scope import Directories
 from permissions_app.rules.shell.words import UNKNOWN, Word, with_home
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ _CODE = re.compile(r"[^\w./~*-]+")
 class PathsIn:
     def __init__(self, line: "Line") -> None:
         self._line = line
-        self._named: set[tuple[Word, str | None]] = set()
+        self._named: set[tuple[Word, Directories]] = set()
+        self._matched: dict[tuple[str, str, frozenset[str]], list[str]] = {}
         self._seen: dict[tuple[str, str | None], Place | None] = {}
 
     def name(self, words: Iterable[Word]) -> None:
@@ -39,13 +41,15 @@ class PathsIn:
             self._name(word)
             if not word.known:
                 self._line.reading.indirect = True
+            if None in self._line.scope.directories and not word.text.startswith(("/", "-")):
+                self._line.reading.found(Outcome.UNREADABLE)  # who knows which file that is
             for text in self.opened(word):
-                place = self.place(text)
-                if place is None or danger.is_harmless_device(text):
+                if danger.is_harmless_device(text):
                     continue
-                self._line.reading.writes.append(place)
-                if any(danger.is_device(path) for path in {*place.stops, *place.ends}):
-                    self._line.reading.found(Outcome.DANGEROUS)
+                for place in self.places(text):
+                    self._line.reading.writes.append(place)
+                    if any(danger.is_device(path) for path in {*place.stops, *place.ends}):
+                        self._line.reading.found(Outcome.DANGEROUS)
 
     def form(self, words: Iterable[Word]) -> None:
         """Values of `curl -F`, which names files in ways of its own."""
@@ -81,14 +85,31 @@ class PathsIn:
                 self._line.reading.found(Outcome.SECRET)
 
     def opened(self, word: Word) -> list[str]:
-        directory = self._line.scope.directory
-        if word.pattern is None or (directory is None and not word.text.startswith("/")):
+        if word.pattern is None:
             return [word.text]
-        return globs.matches(word.pattern, directory or "/") or [word.text]
+        found: list[str] = []
+        for directory in sorted(self._line.scope.directories, key=str):
+            if directory is not None or word.text.startswith("/"):
+                found += self._matches(word.pattern, directory or "/")
+        return list(dict.fromkeys(found)) or [word.text]
+
+    def _matches(self, pattern: str, directory: str) -> list[str]:
+        options = frozenset(self._line.scope.options)
+        key = (pattern, directory, options)
+        if key not in self._matched:
+            self._matched[key] = globs.matches(pattern, directory, options)
+        return self._matched[key]
 
     def place(self, text: str) -> Place | None:
-        """Where a word leads; None where it is no path, or begins nobody knows where."""
-        directory = self._line.scope.directory
+        """Where a word of a command leads; None where it is no path, or begins nobody knows where."""
+        return self._place(text, self._line.scope.directory)
+
+    def places(self, text: str) -> list[Place]:
+        """The same for each directory in which the line may stand."""
+        found = (self._place(text, each) for each in sorted(self._line.scope.directories, key=str))
+        return list(dict.fromkeys(place for place in found if place is not None))
+
+    def _place(self, text: str, directory: str | None) -> Place | None:
         key = (text, directory)
         if key not in self._seen:
             if len(self._seen) > MAX_PATHS:
@@ -107,7 +128,7 @@ class PathsIn:
     def _name(self, word: Word) -> None:
         reading = self._line.reading
         reading.indirect |= not word.known
-        key = (word, self._line.scope.directory)
+        key = (word, self._line.scope.directories)
         if key in self._named:
             return
         self._named.add(key)
@@ -120,17 +141,15 @@ class PathsIn:
             self._open(word)
 
     def _open(self, word: Word) -> None:
-        if globs.is_written_for_secret(word.pattern or ""):
+        if globs.is_written_for_secret(word.pattern or "", self._line.scope.options):
             self._line.reading.found(Outcome.SECRET)
         if any(has_secret_name(path) or self._is_denied(path) for path in self.opened(word)):
             self._line.reading.found(Outcome.SECRET)
 
     def _is_denied(self, text: str) -> bool:
-        place = self.place(text)
-        if place is None:
-            return False
-        self._line.reading.places.append(place)
-        return what_is_denied(place, self._line.ground) is not None
+        places = self.places(text)
+        self._line.reading.places += places
+        return any(what_is_denied(place, self._line.ground) is not None for place in places)
 
 
 def _pieces(text: str) -> set[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from permissions_app.rules.git_settings import change_by, sets_repository
-from permissions_app.rules.shell import danger, runners, wrappers
+from permissions_app.rules.shell import danger, moves, runners, shell_builtins, wrappers
 from permissions_app.rules.shell.awk import read_awk
 from permissions_app.rules.shell.interpreters import (
     AWKS,
@@ -131,6 +131,7 @@ def _judge_program(line: "Line", name: str, words: list[Word], stdin: str | None
         for text in texts:
             line.paths.code(text)
         line.paths.code(stdin or "")
+    shell_builtins.note(line, name, words, stdin)
     special = _SPECIAL.get(name)
     return special(line, words, stdin) if special else None
 
@@ -239,7 +240,7 @@ _SPECIAL: dict[str, Callable[["Line", list[Word], str | None], str | None]] = {
     **dict.fromkeys(SHELLS, runners.runs_code),
     **dict.fromkeys(("echo", "printf"), _says),
     **dict.fromkeys(("cat", "tac", "tee", "sort", "uniq", "head", "tail"), _passes_on),
-    **dict.fromkeys(("cd", "pushd", "popd"), runners.changes_directory),
+    **dict.fromkeys(("cd", "pushd", "popd"), moves.changes_directory),
     **dict.fromkeys((".", "source"), runners.sources),
     "mktemp": _makes_folder,
     "alias": _renames,

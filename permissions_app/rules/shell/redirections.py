@@ -31,7 +31,11 @@ def read(line: "Line", nodes: Iterable[Node], stdin: str | None) -> Redirected:
     waiting = list(nodes)
     while waiting:
         node = waiting.pop(0)
-        if node.type == "file_redirect":
+        process = _from_process(node)
+        if process is not None:
+            printed = line.visit(process, None)
+            found.stdin = UNKNOWN if printed is None else printed
+        elif node.type == "file_redirect":
             found.more += file(line, node)
             found.printed_away |= not re.match(r"2|<", text_of(node))
             found.feeds |= found.printed_away and not text_of(node).endswith("/dev/null")
@@ -49,6 +53,13 @@ def read(line: "Line", nodes: Iterable[Node], stdin: str | None) -> Redirected:
                     found.after.append(inner)
     found.feeds |= bool(found.after)
     return found
+
+
+def _from_process(node: Node) -> Node | None:
+    """`< <(…)`."""
+    targets = node.named_children
+    is_read = [child.type for child in node.children if not child.is_named] == ["<"]
+    return targets[0] if is_read and [each.type for each in targets] == ["process_substitution"] else None
 
 
 def file(line: "Line", node: Node) -> list[Node]:

@@ -21,14 +21,6 @@ _FIND_NAMES = frozenset({"-name", "-path", "-iname", "-ipath", "-regex", "-irege
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 
-def changes_directory(line: "Line", words: list[Word], stdin: str | None) -> None:
-    arguments = [word for word in words[1:] if word.text not in {"-P", "-L", "--", "-e"}]
-    if words[0].text == "popd":
-        line.scope.directory = None
-    else:
-        line.scope.go_to(arguments[0] if arguments else None)
-
-
 def runs_code(line: "Line", words: list[Word], stdin: str | None) -> str | None:
     """A shell: with code behind `-c`, in a file, or in its input."""
     line.reading.indirect = True
@@ -41,6 +33,8 @@ def runs_code(line: "Line", words: list[Word], stdin: str | None) -> str | None:
         if not waiting[0].known:
             _runs_something(line, waiting[1:], stdin)
             return None
+        if re.fullmatch(r"[-+][a-zA-Z]*O", text) and len(waiting) > 1:
+            line.scope.options.add(waiting[1].text)
         takes_value = re.fullmatch(r"[-+][a-zA-Z]*[oO]|-[a-np-zA-Z]*o[a-zA-Z]*|--(rcfile|init-file)", text)
         has_code |= re.fullmatch(r"-[abd-zA-Z]*c[a-zA-Z]*", text) is not None
         reads_input |= re.fullmatch(r"-[a-rt-zA-Z]*s[a-zA-Z]*", text) is not None
@@ -78,10 +72,14 @@ def sources(line: "Line", words: list[Word], stdin: str | None) -> None:
 
 
 def traps(line: "Line", words: list[Word], stdin: str | None) -> None:
-    line.reading.indirect = True
+    """It runs later, or after each command, and may go elsewhere then."""
+    line.reading.indirect = line.repeats = True
     arguments = [word for word in words[1:] if not word.text.startswith("-")]
     if len(arguments) > 1 and arguments[0].text:
+        before = line.scope.directories
         line.code(arguments[0].text)
+        at_exit = [word.text for word in arguments[1:]] == ["EXIT"]
+        line.scope.stand_in(before if at_exit else before | line.scope.directories)
 
 
 def watches(line: "Line", words: list[Word], stdin: str | None) -> None:

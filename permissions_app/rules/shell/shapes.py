@@ -1,12 +1,12 @@
 """Small readings of the tree and of words that need no line around them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
 from tree_sitter import Node
 
-from permissions_app.rules.shell.parse import Unreadable, text_of
-from permissions_app.rules.shell.words import MAX_ALTERNATIVES, UNKNOWN, Word
+from permissions_app.rules.shell.parse import text_of
+from permissions_app.rules.shell.words import MAX_ALTERNATIVES, UNKNOWN, Ways, Word
 
 VALUES = frozenset(
     {"word", "concatenation", "string", "raw_string", "ansi_c_string", "translated_string", "number"}
@@ -15,24 +15,53 @@ VALUES = frozenset(
 )
 
 
-def flat(node: Node) -> Iterator[Node]:
-    """`a && b && c` nests to the left, once for each."""
-    right: list[Node] = []
-    while node.type == "list" and node.named_children:
-        right += reversed(node.named_children[1:])
-        node = node.named_children[0]
-    yield node
-    yield from reversed(right)
+def flat(node: Node) -> list[tuple[str, Node]]:
+    """`a && b || c` nests to the left, once for each: what stands in front of each of them, and it."""
+    found: list[tuple[str, Node]] = []
+    while node.type == "list" and len(node.named_children) > 1:
+        inner = [child for child in node.children if child.type != "comment"]
+        found.append((inner[1].type, inner[-1]))
+        node = inner[0]
+    return [("", node), *reversed(found)]
 
 
-def sentences(parts: list[list[tuple[Word, ...]]]) -> list[tuple[Word, ...]]:
-    """Each way to read a command, as its words."""
+def statements(nodes: Iterable[Node]) -> Iterator[tuple[Node, bool]]:
+    """What runs one after another, and whether it runs in the background."""
+    waiting: Node | None = None
+    for child in nodes:
+        if child.is_named and child.type != "comment":
+            if waiting is not None:
+                yield waiting, False
+            waiting = child
+        elif child.type == "&" and waiting is not None:
+            yield waiting, True
+            waiting = None
+    if waiting is not None:
+        yield waiting, False
+
+
+def sentences(parts: list[Ways]) -> tuple[list[list[Word]], bool]:
+    """The ways to read a command, as its words; and whether these are all."""
+    certain = [part[: part.certain] for part in parts]
     count = 1
-    for part in parts:
-        count *= max(1, len(part))
-    if count > MAX_ALTERNATIVES:
-        raise Unreadable
-    return [tuple(word for words in chosen for word in words) for chosen in product(*parts)]
+    for part in certain:
+        count *= len(part)
+        if count > MAX_ALTERNATIVES:
+            break
+    is_whole = count <= MAX_ALTERNATIVES
+    found = list(product(*certain)) if is_whole else _each_once(certain)
+    # What a word may be besides, is read beside what the others are for sure.
+    found += _each_once([part[part.certain :] or part[:1] for part in parts if parts])[: _most_maybe(parts)]
+    return [[word for words in chosen for word in words] for chosen in found], is_whole
+
+
+def _each_once(parts: Sequence[Sequence[tuple[Word, ...]]]) -> list[tuple[tuple[Word, ...], ...]]:
+    ways = max(map(len, parts), default=1)
+    return [tuple(part[way % len(part)] for part in parts) for way in range(ways)]
+
+
+def _most_maybe(parts: list[Ways]) -> int:
+    return max((len(part) - part.certain for part in parts), default=0)
 
 
 def only(texts: set[str]) -> str:

@@ -1,21 +1,23 @@
 """Every command in a line, wherever it stands: in lists, pipes, loops, functions, substitutions."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import partial
 
 from tree_sitter import Node
 
 from permissions_app.rules.ground import Ground
-from permissions_app.rules.shell import programs, redirections
+from permissions_app.rules.shell import assigning, flow, programs, redirections, shell_builtins
 from permissions_app.rules.shell.parse import Unreadable, parse, text_of
 from permissions_app.rules.shell.paths_in import PathsIn
 from permissions_app.rules.shell.reading import Outcome, Reading
-from permissions_app.rules.shell.shapes import VALUES, calls_itself_twice, flat, redirected_to, sentences
-from permissions_app.rules.shell.variables import runs_by
-from permissions_app.rules.shell.words import UNKNOWN, Expander, Scope, Word
+from permissions_app.rules.shell.scope import NOWHERE, Scope
+from permissions_app.rules.shell.shapes import VALUES, redirected_to, sentences
+from permissions_app.rules.shell.words import UNKNOWN, Expander, Hooks, Ways, Word
 
 MAX_DEPTH = 4  # of code in code
 MAX_LEVEL = 60  # of syntax in syntax
+MAX_RUNS = 6_000  # of commands, each in every directory and with all that its variables may hold
 
 _OWN_SHELL = frozenset({"subshell", "command_substitution", "process_substitution"})
 _SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
@@ -23,6 +25,11 @@ _COMPARISONS = frozenset(
     {"unary_expression", "binary_expression", "parenthesized_expression", "negated_command"}
 )
 _SILENT = frozenset({"comment", "heredoc_start", "heredoc_end", "variable_name"})
+_IN_FRONT = frozenset({"{", "!", "if", "then", "elif", "else", "while", "until", "do"}) | {
+    *("command", "builtin", "time"),
+}
+_MOVES = frozenset({"cd", "pushd", "popd", "eval", ".", "source", "trap"})
+_TAKES_AWAY = frozenset({"rm", "rmdir", "mv", "chmod", "chown", "ln", "find", "unlink"})
 
 
 class Line:
@@ -31,10 +38,37 @@ class Line:
     def __init__(self, reading: Reading, ground: Ground, scope: Scope, *, behind_wall: bool) -> None:
         self.reading, self.ground, self.scope, self.behind_wall = reading, ground, scope, behind_wall
         self.functions: set[str] = set()
+        self.learned = flow.Learned()
+        self.repeats = False  # what stands further down may run before what stands further up
+        self.gave_up = False
+        self.names_all = False
+        self.in_subscripts: list[str] = []
+        self.taken_away: set[str] = set()
         self.paths = PathsIn(self)
-        self.expander = Expander(scope, lambda node: self.visit(node, None), self.left_as_text)
-        self._depth = self._level = 0
+        self.expander = Expander(
+            scope,
+            Hooks(
+                run=lambda node: self.visit(node, None),
+                look=self.left_as_text,
+                assign=partial(assigning.assign, self),
+                unclear=lambda: self.reading.found(Outcome.UNREADABLE),
+                reveal=lambda: assigning.reveals(self),
+            ),
+        )
+        self.text = ""  # the code that is read now
+        self._depth = self._level = self._runs = 0
+        self._is_again = False  # the whole of it was read before
         self.feeds = 0  # around what is read now: pipes and substitutions, that take what it prints
+
+    def begin(self) -> None:
+        self._is_again = self._runs > 0
+        self.repeats = self.learned.is_new = False
+        self.scope.begin()
+
+    @property
+    def has_learned(self) -> bool:
+        """Would it be read otherwise if it were read again?"""
+        return self.repeats and not self.gave_up and (self.learned.is_new or bool(self.scope.grown))
 
     def code(self, text: str, stdin: str | None = None) -> str | None:
         """Reads text that is run as a command; says what it prints, where that is clear."""
@@ -44,6 +78,7 @@ class Line:
         if UNKNOWN in text:
             self.reading.found(Outcome.UNREADABLE)
             text = text.replace(UNKNOWN, "${KNOWN_WHEN_IT_RUNS}")
+        around, self.text = self.text, text
         self._depth += 1
         try:
             root = parse(text)
@@ -52,25 +87,57 @@ class Line:
             return self.visit(root, stdin)
         except Unreadable:
             self.reading.found(Outcome.UNREADABLE)
+            self.gave_up |= self._depth == 1
             return None
         finally:
             self._depth -= 1
+            self.text = around
 
-    def run(self, words: list[Word], stdin: str | None) -> str | None:
-        """One command; says what it prints, where that is clear."""
+    def run(self, words: list[Word], stdin: str | None, *, is_again: bool = False) -> str | None:
+        """One command, in each directory where it may run; says what it prints, where that is clear."""
         self._level += 1
         if self._level > MAX_LEVEL:
             raise Unreadable
+        here, scope = self.scope.directories, self.scope
+        printed, succeeded, failed = set[str | None](), NOWHERE, NOWHERE
         try:
-            return programs.judge(self, words, stdin)
+            for directory in sorted(here, key=str):
+                scope.stand_in(frozenset({directory}))
+                self._count(words, is_again=is_again or bool(printed) or self._is_again)
+                printed.add(self._run_here(words, stdin))
+                succeeded, failed = succeeded | scope.succeeded, failed | scope.failed
         finally:
             self._level -= 1
+        scope.stand_in(here)
+        scope.end(succeeded, failed)
+        if words:
+            scope.variables["_"] = {words[-1].text}
+        return printed.pop() if len(printed) == 1 else None
+
+    def _run_here(self, words: list[Word], stdin: str | None) -> str | None:
+        here, written = self.scope.directories, len(self.reading.writes)
+        printed = programs.judge(self, words, stdin)
+        if not _TAKES_AWAY.isdisjoint(word.text for word in words):
+            self.taken_away.update(end for place in self.reading.writes[written:] for end in place.ends)
+        own = next((word.text for word in words if word.text not in _IN_FRONT and word.text[:1] != "-"), "")
+        if own == "exit" and "exit" not in self.functions:
+            self.scope.end(NOWHERE, NOWHERE)
+        elif own not in _MOVES:
+            self.scope.stand_in(here)  # another process went elsewhere
+        flow.calls(self, words, stdin)
+        return printed
+
+    def _count(self, words: list[Word], *, is_again: bool) -> None:
+        """A long command is as much work as many, so it is read once, and not in every directory."""
+        self._runs += 1 + (len(words) ** 2 // 500 if is_again else 0)
+        if self._runs > MAX_RUNS:
+            raise Unreadable
 
     def visit(self, node: Node, stdin: str | None) -> str | None:
         self._level += 1
         if self._level > MAX_LEVEL:
             raise Unreadable
-        before = self.scope.directory
+        before = self.scope.directories
         self.feeds += node.type in _SUBSTITUTIONS
         try:
             return self._visit(node, stdin)
@@ -78,7 +145,11 @@ class Line:
             self._level -= 1
             self.feeds -= node.type in _SUBSTITUTIONS
             if node.type in _OWN_SHELL:
-                self.scope.directory = before
+                self.scope.stand_in(before)
+
+    def visit_all(self, node: Node) -> None:
+        for child in node.named_children:
+            self.visit(child, None)
 
     def _visit(self, node: Node, stdin: str | None) -> str | None:
         kind = node.type
@@ -89,31 +160,48 @@ class Line:
         if kind in _WITHOUT_OUTPUT:
             _WITHOUT_OUTPUT[kind](self, node)
             return None
+        if kind in _FLOW:
+            _FLOW[kind](self, node, stdin)
+            return None
         if kind in _SUBSTITUTIONS and "\\" in text_of(node) and text_of(node).startswith("`"):
             return self.code(re.sub(r"\\([`\\$])", r"\1", text_of(node)[1:-1]))
         if kind in VALUES and kind not in _SUBSTITUTIONS:
             self._value(node)
             return None
-        self.reading.indirect |= kind in {"declaration_command", "unset_command"}
-        return self._in_order(node.named_children, stdin)
+        self.scope.calculates |= kind == "compound_statement" and node.children[0].type == "(("
+        return flow.in_order(self, node.children, stdin)
 
     def _value(self, node: Node) -> None:
         for words in self.expander.words(node):
             self.paths.name(words)
 
-    def _case(self, node: Node) -> None:
-        """What it compares is text; its patterns name no file."""
+    def _declaration(self, node: Node) -> None:
+        """`declare`, `export`, `unset` and the like, as the parser knows them."""
+        self.reading.indirect = True
+        name = text_of(node.children[0])
+        words = [Word(name)]
+        others: list[Node] = []
         for child in node.named_children:
-            if child.type in VALUES:
-                self.expander.words(child)
+            if child.type == "variable_name":
+                words.append(Word(text_of(child)))
+            elif child.type == "variable_assignment":
+                others.append(child)
+            elif child.type in VALUES:
+                words += [word for each in self.expander.words(child) for word in each]
             else:
                 self.visit(child, None)
+        self.paths.name(words[1:])
+        shell_builtins.note(self, name, words, None)
+        is_exported = name == "export" or any(re.match(r"-\w*x", word.text) for word in words[1:])
+        for child in others:
+            assigning.by_node(self, child, is_exported=is_exported)
 
     def _test(self, node: Node) -> None:
         """What it asks of a file reveals none of its content. To `[` a `>` is a redirection."""
         redirected = [] if text_of(node).startswith("[[") else redirected_to(node)
+        self.scope.calculates |= text_of(node).startswith("[")
         if redirected:
-            self._in_order(node.named_children, None)
+            flow.in_order(self, node.children, None)
             for target in redirected:
                 for words in self.expander.words(target):
                     self.paths.write(words)
@@ -123,90 +211,86 @@ class Line:
     def _ask(self, node: Node) -> None:
         for child in node.named_children:
             if child.type in VALUES:
-                self.expander.words(child)
+                for words in self.expander.words(child):
+                    for word in words:
+                        assigning.note_code(self, word.text)
             elif child.type in _COMPARISONS:
                 self._ask(child)
             else:
                 self.visit(child, None)
 
-    def _in_order(self, nodes: Iterable[Node], stdin: str | None) -> str | None:
-        printed = [self.visit(node, stdin) for node in nodes if node.type != "comment"]
-        known = [text for text in printed if text is not None]
-        return "\n".join(known) if known and len(known) == len(printed) else None
-
-    def _pipe(self, nodes: Iterable[Node], stdin: str | None, *, feeds: bool = False) -> str | None:
-        """`feeds`: another that is not among these takes what the last one prints."""
-        waiting = [node for node in nodes if node.type != "comment"]
-        while waiting:
-            node = waiting.pop(0)
-            before = self.scope.directory
-            printed = self._feeding(node, stdin, feeds=feeds or bool(waiting))
-            stdin = UNKNOWN if printed is None else printed
-            self.scope.directory = before
-        return stdin
-
-    def _feeding(self, node: Node, stdin: str | None, *, feeds: bool) -> str | None:
-        self.feeds += feeds
-        try:
-            return self.visit(node, stdin)
-        finally:
-            self.feeds -= feeds
-
     def _command(self, node: Node, stdin: str | None, more: list[Node]) -> str | None:
-        parts: list[list[tuple[Word, ...]]] = []
+        parts: list[Ways] = []
         for child in node.named_children:
             if child.type == "variable_assignment":
-                self._assign(child, in_front=True)
+                assigning.by_node(self, child, in_front=True)
             elif child.type == "herestring_redirect":
                 stdin = redirections.herestring(self, child)
             elif child.type == "file_redirect":
                 parts += [self.expander.words(extra) for extra in redirections.file(self, child)]
             elif child.type == "command_name" or child.type != "comment":
                 parts.append(self.expander.words(child))
-        parts += [self.expander.words(extra) for extra in more]
-        printed = [self.run(list(words), stdin) for words in sentences(parts)]
+        return self._run_each([*parts, *(self.expander.words(extra) for extra in more)], stdin)
+
+    def _run_each(self, parts: list[Ways], stdin: str | None) -> str | None:
+        found, is_whole = sentences(parts)
+        if not is_whole:
+            self.reading.found(Outcome.UNREADABLE)
+        here, scope = self.scope.directories, self.scope
+        printed: list[str | None] = []
+        succeeded, failed = NOWHERE, NOWHERE
+        for words in found:
+            scope.stand_in(here)
+            printed.append(self.run(words, stdin, is_again=bool(printed)))
+            succeeded, failed = succeeded | scope.succeeded, failed | scope.failed
+        scope.stand_in(here)
+        scope.end(succeeded, failed)
         return printed[0] if len(printed) == 1 else None
 
     def _redirected(self, node: Node, stdin: str | None) -> str | None:
         body = node.child_by_field_name("body")
         nodes = [child for child in node.named_children if body is None or child.id != body.id]
+        return self._redirect(nodes, body, stdin)
+
+    def _redirect(self, nodes: list[Node], body: Node | None, stdin: str | None) -> str | None:
+        """The parser takes a redirection for the whole line's; to Bash it is the last command's, and opened
+        where that one runs."""
+        last = partial(self._redirect, nodes)
+        if body is not None and body.type == "list":
+            return flow.and_or(self, body, stdin, last)
+        if body is not None and body.type == "pipeline":
+            return flow.pipe(self, _parts(body), stdin, last)
         found = redirections.read(self, nodes, stdin)
         self.feeds += found.feeds
         try:
             printed = self._body(body, found.stdin, found.more)
         finally:
             self.feeds -= found.feeds
-        printed = None if found.printed_away else printed
-        for inner in found.after:
-            follows_pipe = inner.type == "pipeline" and text_of(inner).startswith("|")
-            printed = self._pipe(inner.named_children, printed) if follows_pipe else self.visit(inner, None)
+        return self._after_heredoc(found.after, None if found.printed_away else printed)
+
+    def _after_heredoc(self, nodes: list[Node], printed: str | None) -> str | None:
+        """What stands behind `<<EOF` on its line, whatever is between."""
+        for node in nodes:
+            before = self.scope.directories
+            follows_pipe = node.type == "pipeline" and text_of(node).startswith("|")
+            printed = flow.pipe(self, _parts(node), printed) if follows_pipe else self.visit(node, None)
+            self.scope.stand_in(before | self.scope.directories)
         return printed
 
     def _body(self, body: Node | None, stdin: str | None, more: list[Node]) -> str | None:
         if body is None:
-            words = [self.expander.words(extra) for extra in more]
-            printed = [self.run(list(sentence), stdin) for sentence in sentences(words)]
-            return printed[0] if len(printed) == 1 else None
+            return self._run_each([self.expander.words(extra) for extra in more], stdin)
         if body.type == "command":
             return self._command(body, stdin, more)
-        if body.type in {"pipeline", "list"}:
-            # The parser takes a redirection for the whole line's; to Bash it is the last command's.
-            *before, last = [node for node in flat(body) if node.type != "comment"]
-            if body.type == "pipeline":
-                *before, last = [node for node in body.named_children if node.type != "comment"]
-                piped = self._pipe(before, None, feeds=True)
-                return self._body(last, piped if stdin is None else stdin, more)
-            self._in_order(before, None)
-            return self._body(last, stdin, more)
         printed_by = self.visit(body, stdin)
         if more:
             self.reading.found(Outcome.UNREADABLE)
         return printed_by
 
     def _redirect_more(self, node: Node) -> None:
-        words = [self.expander.words(extra) for extra in redirections.file(self, node)]
-        for sentence in sentences(words) if words else []:
-            self.run(list(sentence), None)
+        extra = redirections.file(self, node)
+        if extra:
+            self._run_each([self.expander.words(each) for each in extra], None)
 
     def left_as_text(self, text: str) -> None:
         """Code in what the parser gave as plain text: read as Bash reads what stands in double quotes."""
@@ -216,61 +300,34 @@ class Line:
             if re.search(r"[<>]\(", text):
                 self.reading.found(Outcome.UNREADABLE)
 
-    def _assign(self, node: Node, *, in_front: bool = False) -> None:
-        self.reading.indirect = True
-        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-        if name is None or name.type != "variable_name":
-            self._in_order(node.named_children, None)
-            return
-        values = self.expander.texts(value) if value is not None else {""}
-        self.paths.name([Word(text) for text in values])
-        if text_of(name) == "IFS" and not in_front:
-            self.scope.splits_oddly = True
-        if runs_by(text_of(name), values):
+    def read_subscripts(self) -> None:
+        """Where the line has arithmetic, what it would find in its variables."""
+        for text in dict.fromkeys(self.in_subscripts) if self.scope.calculates else ():
             self.reading.found(Outcome.UNREADABLE)
-        adds = any(child.type == "+=" for child in node.children)
-        self.scope.assign(text_of(name), {UNKNOWN} if value is None else values, adds=adds)
+            self.left_as_text(text)
 
-    def _loop(self, node: Node) -> None:
-        variable, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
-        values: set[str] = set()
-        for child in node.children_by_field_name("value"):
-            for words in self.expander.words(child):
-                self.paths.name(words)
-                values |= {match for word in words for match in self.paths.opened(word)}
-        if variable is not None:
-            self.scope.assign(text_of(variable), values or {UNKNOWN}, adds=False)
-        if body is not None:
-            self.visit(body, None)
 
-    def _function(self, node: Node) -> None:
-        self.reading.indirect = True
-        name = node.child_by_field_name("name")
-        if name is not None:
-            self.functions.add(text_of(name))
-            if calls_itself_twice(node, text_of(name)):
-                self.reading.found(Outcome.DANGEROUS)
-        self.feeds += 1  # who calls it may take what it prints
-        try:
-            self._in_order(
-                [child for child in node.named_children if name is None or child.id != name.id], None
-            )
-        finally:
-            self.feeds -= 1
+def _parts(pipeline: Node) -> list[Node]:
+    return [node for node in pipeline.named_children if node.type != "comment"]
 
 
 _WITH_OUTPUT: dict[str, Callable[[Line, Node, str | None], str | None]] = {
     "command": lambda line, node, stdin: line._command(node, stdin, []),
-    "list": lambda line, node, stdin: line._in_order(flat(node), stdin),
-    "pipeline": lambda line, node, stdin: line._pipe(node.named_children, stdin),
+    "list": flow.and_or,
+    "pipeline": lambda line, node, stdin: flow.pipe(line, _parts(node), stdin),
     "redirected_statement": Line._redirected,
 }
+_FLOW: dict[str, Callable[[Line, Node, str | None], None]] = {
+    **dict.fromkeys(("for_statement", "c_style_for_statement", "while_statement"), flow.loop),
+    "if_statement": flow.condition,
+    "negated_command": flow.negated,
+}
 _WITHOUT_OUTPUT: dict[str, Callable[[Line, Node], None]] = {
-    "variable_assignment": Line._assign,
-    "for_statement": Line._loop,
-    "function_definition": Line._function,
-    "file_redirect": lambda line, node: line._redirect_more(node),
+    "variable_assignment": assigning.by_node,
+    "function_definition": flow.function,
+    "file_redirect": Line._redirect_more,
     "test_command": Line._test,
-    "case_statement": Line._case,
-    "case_item": Line._case,
+    "case_statement": flow.case,
+    "declaration_command": Line._declaration,
+    "unset_command": Line._declaration,
 }

@@ -7,22 +7,25 @@ stays one. `UNKNOWN` stands for what only the run will tell.
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from itertools import pairwise, product
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
+from permissions_app.rules.shell.braces import MAX_WORDS, open_braces
 from permissions_app.rules.shell.parse import Unreadable, text_of
+
+if TYPE_CHECKING:
+    from permissions_app.rules.shell.scope import Scope
 
 UNKNOWN = "\0"
 MAX_ALTERNATIVES = 24
-MAX_WORDS = 400
 
 _MEANT = "{},*?[]~\\ \t\n"
 _MARK = {ord(c): chr(0xE000 + ord(c)) for c in _MEANT}
 _UNMARK = {0xE000 + ord(c): c for c in _MEANT}
 _AS_PATTERN = {**_UNMARK, **{0xE000 + ord(c): f"[{c}]" for c in "*?["}}
-_RANGE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.-?\d+)?")
 _ANSI = re.compile(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))", re.DOTALL
 )
@@ -41,6 +44,8 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED_IN_QUOTES = re.compile(r"\\([$`\"\\\n])")
 _BLANKS = re.compile(r"[ \t\n]+")
 _WILD = re.compile(r"[*?\[]")
+_IF_EMPTY = frozenset({":-", "-", ":=", "=", ":+", "+", ":?", "?"})
+_MAYBE = "\ue001"  # in what a word may be: the parser refuses this character
 _SUBSTITUTION = re.compile(r"(?<!\\)(?:`|\$\(|[<>]\()")
 
 
@@ -54,57 +59,57 @@ class Word:
         return UNKNOWN not in self.text
 
 
-@dataclass
-class Scope:
-    """What the line says so far of its variables, and where it stands. A value once given is never forgotten:
-    who knows which branch ran."""
+class Ways(list[tuple[Word, ...]]):
+    """Each way to read a word, as the words that it becomes. Behind the first `certain` of them stand those
+    that it may be, where only the run will tell what it is."""
 
-    directory: str | None
-    variables: dict[str, set[str] | None] = field(default_factory=dict)
-    splits_oddly: bool = False  # IFS was set
+    certain: int
 
-    def values(self, name: str) -> set[str]:
-        found = self.variables.get(name, set())
-        if found is None:
-            return {UNKNOWN}
-        if name == "HOME":
-            return {os.path.expanduser("~"), *found}  # noqa: PTH111
-        if name == "PWD":
-            return {self.directory or UNKNOWN, *found}
-        return found or {UNKNOWN}
 
-    def assign(self, name: str, values: set[str], *, adds: bool) -> None:
-        before = self.variables.get(name, set())
-        if adds and before:
-            values = values | {a + b for a, b in product(before, values)}
-        all_values = None if before is None else before | values
-        self.variables[name] = all_values if all_values and len(all_values) <= MAX_ALTERNATIVES else None
+@dataclass(frozen=True)
+class Hooks:
+    """What expanding asks of the line around it."""
 
-    def go_to(self, word: Word | None) -> None:
-        """After a `cd`: relative paths begin elsewhere, or nobody can say where."""
-        if word is None:
-            self.directory = os.path.expanduser("~")  # noqa: PTH111
-        elif not word.known or word.pattern or word.text.startswith("-") or self.directory is None:
-            absolute = word.known and not word.pattern and word.text.startswith("/")
-            self.directory = word.text if absolute else None
-        else:
-            self.directory = os.path.join(self.directory, word.text)  # noqa: PTH118
+    run: Callable[[Node], str | None]  # looks into a substitution; says what it prints, where that is clear
+    look: Callable[[str], None]  # reads code that stands in text
+    assign: Callable[[str, set[str]], None]
+    unclear: Callable[[], None]  # what is read runs what nobody sees
+    reveal: Callable[[], None]  # a variable was read whose name nobody knows
 
 
 class Expander:
-    """Turns nodes into words. `run` looks into a substitution and says what it prints, where that is clear;
-    `look` reads code that the parser left as text."""
+    """Turns nodes into words."""
 
-    def __init__(self, scope: Scope, run: Callable[[Node], str | None], look: Callable[[str], None]) -> None:
-        self.scope, self._run, self._look = scope, run, look
+    def __init__(self, scope: "Scope", hooks: Hooks) -> None:
+        self.scope, self._hooks = scope, hooks
 
-    def words(self, node: Node) -> list[tuple[Word, ...]]:
-        """Each way to read the node, as the words that it becomes."""
-        return [tuple(_words_of(text)) for text in self._spellings(node, quoted=False)]
+    def words(self, node: Node) -> Ways:
+        spellings = self._spellings(node, quoted=False)
+        certain = [text for text in spellings if _MAYBE not in text] or [UNKNOWN]
+        maybe = [text.replace(_MAYBE, "") for text in spellings if _MAYBE in text]
+        ways, also = (
+            [tuple(_words_of(text, tildes)) for text in texts for tildes in self._tildes(text)]
+            for texts in (certain, maybe)
+        )
+        found = Ways([*ways, *also])
+        found.certain = len(ways)
+        return found
 
     def texts(self, node: Node) -> set[str]:
         """Its values where nothing is split or expanded: on the right of a `=`, or in `<<<`."""
-        return {_plain(_with_home(text)) for text in self._spellings(node, quoted=False)}
+        spellings = [text.replace(_MAYBE, "") for text in self._spellings(node, quoted=False)]
+        return {_plain(_with_home(text, tildes)) for text in spellings for tildes in self._tildes(text)}
+
+    def _tildes(self, text: str) -> list[dict[str, str]]:
+        """What `~`, `~+` and `~-` stand for."""
+        if "~" not in text:
+            return [{}]
+        values = [sorted(self.scope.values(name)) for name in ("HOME", "PWD", "OLDPWD")]
+        ways = range(max(map(len, values)))
+        return [
+            dict(zip(("~", "~+", "~-"), (each[way % len(each)] for each in values), strict=True))
+            for way in ways
+        ]
 
     def _spellings(self, node: Node, *, quoted: bool) -> list[str]:
         kind = node.type
@@ -116,15 +121,11 @@ class Expander:
             return self._joined(node, quoted=True)
         if kind in {"simple_expansion", "expansion"}:
             return self._variable(node, quoted=quoted)
-        if kind == "command_substitution":
-            return [self._filled(self._run(node), quoted=quoted)]
-        if kind == "process_substitution":
-            self._run(node)
-            return ["/dev/fd/63"]
-        if kind == "arithmetic_expansion":
-            self._inside(node)
-            return [UNKNOWN]
-        if kind == "array":
+        if kind in {"command_substitution", "process_substitution"}:
+            printed = self._hooks.run(node)
+            return ["/dev/fd/63" if kind.startswith("process") else self._filled(printed, quoted=quoted)]
+        if kind in {"arithmetic_expansion", "array"}:
+            self.scope.calculates |= kind == "arithmetic_expansion"
             self._inside(node)
             return [UNKNOWN]
         if node.child_count:
@@ -147,26 +148,44 @@ class Expander:
         count = 1
         for piece in pieces:
             count *= len(piece)
-        if count > MAX_ALTERNATIVES:
-            return [UNKNOWN]
+            if count > MAX_ALTERNATIVES:
+                return [UNKNOWN, *(_MAYBE + text for text in _each_once(pieces))]
         return ["".join(parts) for parts in product(*pieces)]
 
     def _literal(self, raw: str, *, quoted: bool) -> str:
         if _SUBSTITUTION.search(raw):
-            self._look(raw)
+            self._hooks.look(raw)
             return UNKNOWN
         if quoted:
             return _ESCAPED_IN_QUOTES.sub(lambda m: m[1].strip("\n"), raw).translate(_MARK)
         return _ESCAPED.sub(lambda m: m[1].strip("\n").translate(_MARK), raw)
 
     def _variable(self, node: Node, *, quoted: bool) -> list[str]:
-        inner = [child for child in node.named_children if child.type != "comment"]
-        if len(inner) == 1 and inner[0].type == "variable_name" and node.named_child_count == 1:
-            name = text_of(inner[0])
-            if text_of(node) in {f"${name}", f"${{{name}}}"}:
-                return [self._filled(value, quoted=quoted) for value in self.scope.values(name)]
+        named, text = list(_named(node)), text_of(node)
+        name = text_of(named[0]) if named else ""
+        if text in {f"${name}", f"${{{name}}}"} and name != "_":
+            return [self._filled(value, quoted=quoted) for value in sorted(self.scope.values(name))]
+        operator = next((child.type for child in node.children if child.type in _IF_EMPTY), "")
+        if "?" in operator:  # it ends where that is empty
+            self._inside(node)
+            return [self._filled(value, quoted=quoted) for value in sorted(self.scope.values(name) - {""})]
+        if text.startswith("${!"):
+            self._hooks.reveal()
         self._inside(node)
-        return [UNKNOWN]
+        if text.startswith("${#"):
+            return [UNKNOWN]
+        self.scope.calculates |= ":" in text or "[" in text
+        maybe = {value for value in self.scope.values(name) if value != UNKNOWN}
+        if text.endswith("@P}"):
+            self._hooks.unclear()
+            for value in maybe:
+                self._hooks.look(value)
+        if operator:
+            default = {value for child in named[1:] for value in self.texts(child)}
+            maybe |= default - {UNKNOWN}
+            if "=" in operator:
+                self._hooks.assign(name, default or {""})
+        return [UNKNOWN, *(_MAYBE + self._filled(value, quoted=quoted) for value in sorted(maybe))]
 
     def _inside(self, node: Node) -> None:
         for child in node.named_children:
@@ -192,15 +211,30 @@ def _ansi(match: re.Match[str]) -> str:
     return _ANSI_LETTERS.get(match[6], match[6] if match[6] in "\\'\"?" else f"\\{match[6]}")
 
 
-def _words_of(marked: str) -> Iterator[Word]:
+def _named(node: Node) -> Iterator[Node]:
+    """The name of the variable, and what else stands in its braces."""
+    for child in node.named_children:
+        if child.type == "subscript":
+            yield child.named_children[0]
+        elif child.type != "comment":
+            yield child
+
+
+def _each_once(pieces: list[list[str]]) -> list[str]:
+    """Too many ways to put them together: each at least once."""
+    count = min(MAX_ALTERNATIVES, max(map(len, pieces)))
+    return ["".join(piece[way % len(piece)] for piece in pieces) for way in range(count)]
+
+
+def _words_of(marked: str, tildes: dict[str, str]) -> Iterator[Word]:
     texts = _BLANKS.split(marked)
-    expanded = [text for piece in texts for text in _open_braces(piece)]
+    expanded = [text for piece in texts for text in open_braces(piece)]
     if len(expanded) > MAX_WORDS:
         raise Unreadable
     for text in expanded:
         if not text and len(texts) > 1:
             continue
-        text = _with_home(text)
+        text = _with_home(text, tildes)
         is_glob = _WILD.search(text) is not None
         yield Word(_plain(text), text.translate(_AS_PATTERN).replace(UNKNOWN, "*") if is_glob else None)
 
@@ -209,55 +243,16 @@ def _plain(marked: str) -> str:
     return marked.translate(_UNMARK)
 
 
-def _with_home(marked: str) -> str:
+def _with_home(marked: str, tildes: dict[str, str]) -> str:
+    if not marked.startswith("~"):
+        return marked
     user, slash, rest = marked.partition("/")
-    return with_home(_plain(user)) + slash + rest if marked.startswith("~") else marked
+    if user in tildes:
+        return tildes[user] + slash + rest
+    # `~2` and `~-1` are places in the stack of `pushd`.
+    return (UNKNOWN if re.fullmatch(r"~[-+]?\d+", user) else with_home(_plain(user))) + slash + rest
 
 
 def with_home(text: str) -> str:
     """`~/x` as a whole path."""
     return text if UNKNOWN in text.partition("/")[0] else os.path.expanduser(text)  # noqa: PTH111
-
-
-def _open_braces(text: str) -> list[str]:
-    """`a{b,c}` is `ab ac`, from the first brace that opens one on."""
-    for start in [i for i, character in enumerate(text) if character == "{"][:20]:
-        depth, cuts = 0, [start]
-        for position in range(start, len(text)):
-            character = text[position]
-            if character == "{":
-                depth += 1
-            elif character == "}":
-                depth -= 1
-                if depth == 0:
-                    choices = _choices(text, [*cuts, position])
-                    if choices:
-                        return _around(text[:start], choices, text[position + 1 :])
-                    break
-            elif character == "," and depth == 1:
-                cuts.append(position)
-    return [text]
-
-
-def _choices(text: str, cuts: list[int]) -> list[str]:
-    if len(cuts) > 2:
-        return [text[a + 1 : b] for a, b in pairwise(cuts)]
-    found = _RANGE.fullmatch(text, cuts[0] + 1, cuts[1])
-    if found is None:
-        return []
-    if found[1].lstrip("-").isdigit() and found[2].lstrip("-").isdigit():
-        first, last = int(found[1]), int(found[2])
-        numbers = range(first, last + 1) if first <= last else range(first, last - 1, -1)
-        return [str(number) for number in numbers[:MAX_WORDS]]
-    if len(found[1]) == len(found[2]) == 1:
-        first, last = sorted((ord(found[1]), ord(found[2])))
-        return [chr(code) for code in range(first, last + 1)]
-    return []
-
-
-def _around(before: str, choices: list[str], after: str) -> list[str]:
-    rests = _open_braces(after)
-    opened = [inner for choice in choices for inner in _open_braces(choice)]
-    if len(opened) * len(rests) > MAX_WORDS:
-        raise Unreadable
-    return [f"{before}{inner}{rest}" for inner in opened for rest in rests]

@@ -41,6 +41,8 @@ def _is_device(line: "Line", text: str) -> bool:
 def _destroys(line: "Line", word: Word, *, rights_only: bool) -> bool:
     if word.text.startswith(UNKNOWN):
         return False  # nobody knows, so it asks
+    if not word.text:
+        return False  # names nothing
     if re.fullmatch(r"~[\w-]*(/[.*]*)*", word.text):
         return True
     wild = word.pattern is not None
