@@ -57,9 +57,11 @@ class Line:
         )
         self.text = ""  # the code that is read now
         self._depth = self._level = self._runs = 0
+        self._is_again = False  # the whole of it was read before
         self.feeds = 0  # around what is read now: pipes and substitutions, that take what it prints
 
     def begin(self) -> None:
+        self._is_again = self._runs > 0
         self.repeats = self.learned.is_new = False
         self.scope.begin()
 
@@ -91,7 +93,7 @@ class Line:
             self._depth -= 1
             self.text = around
 
-    def run(self, words: list[Word], stdin: str | None) -> str | None:
+    def run(self, words: list[Word], stdin: str | None, *, is_again: bool = False) -> str | None:
         """One command, in each directory where it may run; says what it prints, where that is clear."""
         self._level += 1
         if self._level > MAX_LEVEL:
@@ -101,6 +103,7 @@ class Line:
         try:
             for directory in sorted(here, key=str):
                 scope.stand_in(frozenset({directory}))
+                self._count(words, is_again=is_again or bool(printed) or self._is_again)
                 printed.add(self._run_here(words, stdin))
                 succeeded, failed = succeeded | scope.succeeded, failed | scope.failed
         finally:
@@ -112,9 +115,6 @@ class Line:
         return printed.pop() if len(printed) == 1 else None
 
     def _run_here(self, words: list[Word], stdin: str | None) -> str | None:
-        self._runs += 1 + len(words) // 20  # a long one is as much work as many
-        if self._runs > MAX_RUNS:
-            raise Unreadable
         here, written = self.scope.directories, len(self.reading.writes)
         printed = programs.judge(self, words, stdin)
         if not _TAKES_AWAY.isdisjoint(word.text for word in words):
@@ -126,6 +126,12 @@ class Line:
             self.scope.stand_in(here)  # another process went elsewhere
         flow.calls(self, words, stdin)
         return printed
+
+    def _count(self, words: list[Word], *, is_again: bool) -> None:
+        """A long command is as much work as many, so it is read once, and not in every directory."""
+        self._runs += 1 + (len(words) ** 2 // 500 if is_again else 0)
+        if self._runs > MAX_RUNS:
+            raise Unreadable
 
     def visit(self, node: Node, stdin: str | None) -> str | None:
         self._level += 1
@@ -231,10 +237,11 @@ class Line:
         if not is_whole:
             self.reading.found(Outcome.UNREADABLE)
         here, scope = self.scope.directories, self.scope
-        printed, succeeded, failed = [], NOWHERE, NOWHERE
+        printed: list[str | None] = []
+        succeeded, failed = NOWHERE, NOWHERE
         for words in found:
             scope.stand_in(here)
-            printed.append(self.run(words, stdin))
+            printed.append(self.run(words, stdin, is_again=bool(printed)))
             succeeded, failed = succeeded | scope.succeeded, failed | scope.failed
         scope.stand_in(here)
         scope.end(succeeded, failed)
