@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from permissions_app.rules.shell.walk import Line
 
 _KEYWORDS = frozenset({"{", "}", "!", "if", "then", "elif", "else", "fi", "while", "until", "do", "done"})
+MOST_WRAPPERS = 40  # in each other: nobody writes `env env env …`, and each reads all that follows
 _HIDES = frozenset(
     {
         *("for", "case", "select", "function", "[["),  # not read as what they are
@@ -45,7 +46,9 @@ def judge(line: "Line", words: list[Word], stdin: str | None) -> str | None:
     """Notes the worst about one command; says what it prints, where that is clear."""
     if not words:
         return stdin
-    while words:
+    for _ in range(MOST_WRAPPERS):
+        if not words:
+            return None
         if not words[0].known or words[0].pattern:
             _unclear_name(line, words)
             return None
@@ -60,6 +63,10 @@ def judge(line: "Line", words: list[Word], stdin: str | None) -> str | None:
             words = _inside(line, name, words, stdin)
         else:
             return _judge_program(line, name, words, stdin)
+    line.reading.found(Outcome.UNREADABLE)
+    inner = next((at for at, word in enumerate(words) if _name(word) not in wrappers.WRAPPERS), len(words))
+    _only_the_worst(line, words[inner:])
+    _look_for_the_worst(line, words)
     return None
 
 
