@@ -63,8 +63,10 @@ def judge(line: "Line", words: list[Word], stdin: str | None) -> str | None:
             words = _inside(line, name, words, stdin)
         else:
             return _judge_program(line, name, words, stdin)
+    if not words:
+        return None
     line.reading.found(Outcome.UNREADABLE)
-    inner = next((at for at, word in enumerate(words) if _name(word) not in wrappers.WRAPPERS), len(words))
+    inner = next((at for at, word in enumerate(words) if _name(word) not in wrappers.WRAPPERS), 0)
     _only_the_worst(line, words[inner:])
     _look_for_the_worst(line, words)
     return None
