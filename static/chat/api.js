@@ -8,14 +8,18 @@ export async function call(method, path, body, headers = {}) {
     body: body && JSON.stringify(body),
   });
   const found = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(found.error?.message || `The server answered with ${answer.status}.`);
+  if (!answer.ok) throw new Error(found.error?.message || answered(answer));
   return found;
 }
 
 export async function markup(path) {
   const answer = await send("GET", path, {});
-  if (!answer.ok) throw new Error(`The server answered with ${answer.status}.`);
+  if (!answer.ok) throw new Error(answered(answer));
   return answer.text();
+}
+
+function answered({ status }) {
+  return words.answered.replace("{status}", status);
 }
 
 export function toSignIn() {

@@ -1,12 +1,13 @@
 """Grants made, listed and taken back; requests decided on, once, by people alone."""
 
-from secrets import token_urlsafe
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth.models import User
 
+from agents_app.door import Door, Upstream
 from permissions_app import inbox
 from permissions_app.audit import Entry
 from permissions_app.errors import AlreadyDecided
@@ -333,5 +334,6 @@ async def test_a_list_costs_as_much_as_one(ada_browser: Web, queries: Any, sessi
 
 
 async def test_a_token_of_an_agents_process_is_good_for_none_of_it(workspace: Workspace) -> None:
-    agent = Web({"Authorization": f"Bearer {token_urlsafe(32)}"})  # what the door gives a process
+    door = Door(Path("door.sock"), Upstream("http://door.invalid", None))
+    agent = Web({"Authorization": f"Bearer {door.issue().token}"})
     assert (await agent.post(GRANTS, ORDER)).refused == (401, "unauthenticated")

@@ -222,6 +222,7 @@ def test_neither_the_workers_environment_nor_its_broker_is_reached(walled: Runs)
         listener.listen()
         script = f"cat /proc/[0-9]*/environ | tr '\\0' '\\n'; ls {broker} {broker.parent}; exit 0"
         done = run(walled, script)
+    assert "PATH=" in done.stdout  # it reads those that are its own
     assert CANARY not in done.stdout
     assert "PARACHUTE_LAUNCH" not in done.stdout
     assert "valkey" not in done.stdout
