@@ -123,7 +123,9 @@ def changing(project: Path) -> list[list[ToolUse]]:
     ripe, test = project / "garden/ripe.py", project / "tests/test_ripe.py"
     return [
         [read(ripe), read(test)],
-        [edit(ripe, "day > 14", "day > 13")],
+        [
+            edit(ripe, "day > 14", "day >= 14")
+        ],  # of another size: Python would run what it compiled a moment ago
         [edit(test, "is_ripe(20))", "is_ripe(14))")],
         bash(HEREDOC, "cat garden/pears.py", LOOP),
         bash("python3 -m unittest", "git diff", "git diff --stat | cat"),

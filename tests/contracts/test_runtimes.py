@@ -469,9 +469,8 @@ class TestTheEnvironment:
     ) -> None:
         for name in ("DATABASE_URL", "SECRET_KEY", "ANTHROPIC_AUTH_TOKEN", "BASH_ENV", "NODE_OPTIONS"):
             monkeypatch.setenv(name, "of-the-worker")
-        model.script(
-            "env", [calls("Bash", command="tr '\\0' '\\n' < /proc/$PPID/environ; echo ----; env"), say("ok")]
-        )
+        (stage.vault / "own.sh").write_text("tr '\\0' '\\n' < /proc/$1/environ\n")
+        model.script("env", [calls("Bash", command="sh own.sh $PPID; echo ----; env"), say("ok")])
         (answer,) = of(Answered, await stage.play("env"))
         own = answer.content.partition("----")[0]
         assert "ANTHROPIC_API_KEY=" in own
