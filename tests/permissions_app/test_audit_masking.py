@@ -1,11 +1,11 @@
 """What a summary shows, and what it never shows."""
 
-from time import thread_time
 from typing import Any
 
 import pytest
 
 from permissions_app.audit.masking import LONGEST, MASK, masked, summary
+from tests.effort import effort
 
 SECRETS = [
     "curl -H 'Authorization: Bearer abcdef1234567890' https://api.example",
@@ -100,6 +100,4 @@ def test_a_secret_that_is_cut_off_does_not_show_its_beginning() -> None:
 )
 def test_a_text_that_is_made_to_be_hard_takes_no_time(piece: str) -> None:
     """It would hold the worker up."""
-    began = thread_time()
-    summary({f"n{number}": [piece * 4_000] * 20 for number in range(20)})
-    assert thread_time() - began < 1
+    assert effort(lambda: summary({f"n{number}": [piece * 4_000] * 20 for number in range(20)})) < 120

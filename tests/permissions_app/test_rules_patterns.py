@@ -1,6 +1,5 @@
 """What a pattern covers, and what none ever does."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from permissions_app.rules.patterns import matches
 from permissions_app.rules.setting import Patterns, Setting
 from permissions_app.rules.suggestions import covers
 from permissions_app.rules.tools import ToolCall
+from tests.effort import effort
 from tests.permissions_app.room import Room
 
 WRITES_ASK = ("ask", "write")
@@ -77,9 +77,8 @@ def test_patterns_compare_by_segment_and_keep_dotfiles_apart(pattern: str, path:
     [("*a" * 19 + "*b", "a" * 4_000), ("**/a/" * 9 + "b", "a/" * 2_000 + "c"), ("*a" * 7 + "*b", "a" * 60)],
 )
 def test_no_pattern_tries_a_path_again_and_again(pattern: str, path: str) -> None:
-    start = time.thread_time()
     assert not matches(pattern, path)
-    assert time.thread_time() - start < 0.2
+    assert effort(lambda: matches(pattern, path)) < 30
 
 
 def careful(room: Room, **patterns: tuple[str, ...]) -> Room:

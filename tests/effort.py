@@ -1,0 +1,25 @@
+"""How much work something is, on a machine that may be five times as slow as a moment ago."""
+
+from collections.abc import Callable
+from time import thread_time
+
+COUNTS_TO = 200_000  # 10 ms on an ordinary machine
+
+
+def effort(work: Callable[[], object]) -> float:
+    """Its time of computing, in what counting takes just before and after. Of its own thread: what others do
+    meanwhile is not its doing."""
+    before = _time_of(_count)
+    took = _time_of(work)
+    return took / max(before, _time_of(_count))
+
+
+def _time_of(work: Callable[[], object]) -> float:
+    began = thread_time()
+    work()
+    return thread_time() - began
+
+
+def _count() -> None:
+    for _ in range(COUNTS_TO):
+        pass
