@@ -1,10 +1,11 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from agents_app.sandboxes import ENGINES
 from agents_app.sandboxes.base import Sandbox
+from tests.contracts.listener import Listener
 from tests.contracts.stage import sandbox_that_runs
 from tests.engines.fixtures import Engines
 
@@ -26,3 +27,11 @@ def sandboxes(engines: Engines, settings: Any) -> Sandboxes:
         return here.container
 
     return of
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    listener = Listener()
+    yield listener
+    listener.server.shutdown()
+    listener.server.server_close()

@@ -15,8 +15,8 @@ from permissions_app import gate as gates
 from permissions_app.rules.decision import Verdict, allow
 from permissions_app.rules.setting import Trust
 from permissions_app.rules.tools import Kind, kind_of
+from tests.contracts.listener import Listener
 from tests.contracts.stage import Stage, door_to, sandbox_that_runs
-from tests.contracts.test_hostile_vault import Listener
 from tests.scripted_model import ScriptedModel
 
 SECRET = "quinces-never-to-be-seen"
@@ -27,14 +27,6 @@ Call = tuple[str, dict[str, Any]]
 def model() -> Iterator[ScriptedModel]:
     with ScriptedModel() as model:
         yield model
-
-
-@pytest.fixture
-def listener() -> Iterator[Listener]:
-    listener = Listener()
-    yield listener
-    listener.server.shutdown()
-    listener.server.server_close()
 
 
 @pytest.fixture

@@ -2,11 +2,9 @@
 for the gate. Each trap would leave a file among the marks, call the listener, or put the secret before the
 model; the last test shows that they do, where the options are left open."""
 
-import http.server
 import json
 import os
-import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,39 +19,11 @@ from agents_app.runtimes.events import Answered, Ready, RuntimeEvent, Used
 from permissions_app.rules.decision import Verdict
 from permissions_app.rules.setting import Trust
 from tests.contracts.conftest import Sandboxes
+from tests.contracts.listener import Listener
 from tests.contracts.stage import KEY, Stage, door_to, sandbox_that_runs
 from tests.scripted_model import ScriptedModel, calls
 
 SECRET = "quinces-never-to-be-seen"
-
-
-class Listener:
-    """Stands where the traps would send the agent, and hears nothing."""
-
-    def __init__(self) -> None:
-        self.heard: list[str] = []
-        listener = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def __getattr__(self, name: str) -> Callable[[], None]:
-                if not name.startswith("do_"):
-                    raise AttributeError(name)
-                return lambda: listener.heard.append(f"{self.requestline} {self.headers}")
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-
-@pytest.fixture
-def listener() -> Iterator[Listener]:
-    listener = Listener()
-    yield listener
-    listener.server.shutdown()
-    listener.server.server_close()
 
 
 @pytest.fixture

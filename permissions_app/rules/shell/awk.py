@@ -5,7 +5,8 @@ target is no plain string, the program is not readable.
 """
 
 import re
-from dataclasses import dataclass, field
+
+from permissions_app.rules.shell.scripts import Script, Unclear
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _NUMBER = re.compile(r"[\d.][\w.]*")
@@ -22,29 +23,17 @@ _PRINTS = frozenset({"print", "printf"})
 _UNCLEAR_NAMES = frozenset({"ARGV", "ARGC", "SYMTAB", "FUNCTAB"})  # by these it may open other files
 
 
-@dataclass
-class Program:
-    is_readable: bool = True
-    runs: bool = False  # it starts commands
-    reads: list[str] = field(default_factory=list)
-    writes: list[str] = field(default_factory=list)
-
-
-class _Unclear(Exception):
-    pass
-
-
-def read_awk(text: str) -> Program:
-    program = Program()
+def read_awk(text: str) -> Script:
+    program = Script()
     try:
         _Walk(text, program).all()
-    except _Unclear:
+    except Unclear:
         program.is_readable = False
     return program
 
 
 class _Walk:
-    def __init__(self, text: str, program: Program) -> None:
+    def __init__(self, text: str, program: Script) -> None:
         self.text, self.program, self.at = text, program, 0
         self.before = "\n"  # the last token: `a` for an operand, a keyword, else its last character
         self.depth = 0
@@ -70,7 +59,7 @@ class _Walk:
             self._name(name[0])
         elif character == '"':
             if not self._past(_STRING):
-                raise _Unclear
+                raise Unclear
             self.before = "a"
         elif self._past(_NUMBER) or character == "$":
             self.at += character == "$"
@@ -87,7 +76,7 @@ class _Walk:
         if name == "system":
             self.program.runs = True
         if name in _UNCLEAR_NAMES:
-            raise _Unclear
+            raise Unclear
         if name in _PRINTS:
             self.prints_at = self.depth
         self.gets_line |= name == "getline"
@@ -96,7 +85,7 @@ class _Walk:
 
     def _operator(self, character: str) -> None:
         if character in "@\\'`":
-            raise _Unclear
+            raise Unclear
         if character == "|":
             self.program.runs |= self.text[self.at : self.at + 1] != "|"
             self.at += self.text.startswith("|", self.at)
@@ -123,7 +112,7 @@ class _Walk:
     def _target(self) -> str:
         found = self._past(_TARGET)
         if not found:
-            raise _Unclear
+            raise Unclear
         return found[1]
 
     def _slash(self) -> None:
@@ -135,9 +124,9 @@ class _Walk:
             self._pattern()
             self.before = "a"
         else:
-            raise _Unclear
+            raise Unclear
 
     def _pattern(self) -> None:
         found = self._past(_PATTERN)
         if not found:
-            raise _Unclear
+            raise Unclear

@@ -5,29 +5,18 @@ and every other that the two or an older one might read in two ways, is not read
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from permissions_app.rules.shell.scripts import Script, Unclear
 
 _BLANKS = " \t"
 _ENDS = frozenset(";\n}#")
-
-
-@dataclass
-class Script:
-    is_readable: bool = True
-    runs: bool = False  # it starts commands
-    reads: list[str] = field(default_factory=list)
-    writes: list[str] = field(default_factory=list)
-
-
-class _Unclear(Exception):
-    pass
 
 
 def read_sed(text: str) -> Script:
     script = Script()
     try:
         _Walk(text, script).all()
-    except _Unclear:
+    except Unclear:
         script.is_readable = False
     return script
 
@@ -43,7 +32,7 @@ class _Walk:
             self._command()
             self._skip(" \t\n;")
         if self.has_label and "\\\n" in self.text:
-            raise _Unclear  # to some a label goes on to the end of its line
+            raise Unclear  # to some a label goes on to the end of its line
 
     @property
     def here(self) -> str:
@@ -64,7 +53,7 @@ class _Walk:
         elif name in {"s", "y"}:
             self._substitution(has_flags=name == "s")
         else:
-            raise _Unclear
+            raise Unclear
 
     def _numbered(self) -> None:
         self._skip(_BLANKS)
@@ -120,7 +109,7 @@ class _Walk:
         by = self.here
         self.at += 1
         if by in {"", "\n", "\\"}:
-            raise _Unclear
+            raise Unclear
         self._up_to(by, is_pattern=has_flags)
         self._up_to(by, is_pattern=False)
         while has_flags and self.here and self.here in "gpiImM0123456789ew":
@@ -139,7 +128,7 @@ class _Walk:
             else:
                 self.at += 2 if self.here == "\\" else 1
         if self.here != by:
-            raise _Unclear
+            raise Unclear
         self.at += 1
 
     def _past_bracket(self, by: str) -> None:
@@ -150,7 +139,7 @@ class _Walk:
         while self.here != "]":
             pair = self.text[self.at : self.at + 2]
             if self.here in {by, "", "\n"}:
-                raise _Unclear
+                raise Unclear
             if pair in {"[:", "[.", "[="}:
                 self._past_class(pair[1] + "]", by)
             else:
@@ -160,7 +149,7 @@ class _Walk:
     def _past_class(self, end: str, by: str) -> None:
         found = self.text.find(end, self.at + 2)
         if found < 0 or by in self.text[self.at : found] or "\n" in self.text[self.at : found]:
-            raise _Unclear
+            raise Unclear
         self.at = found + 2
 
     def _text(self) -> None:
@@ -175,7 +164,7 @@ class _Walk:
     def _end(self) -> None:
         self._skip(_BLANKS)
         if self.here and self.here not in _ENDS:
-            raise _Unclear
+            raise Unclear
 
 
 _STEPS: dict[str, Callable[[_Walk], object]] = {
