@@ -1,5 +1,6 @@
 """How much work something is, on a machine that may be five times as slow as a moment ago."""
 
+import gc
 from collections.abc import Callable
 from time import thread_time
 
@@ -8,10 +9,14 @@ COUNTS_TO = 200_000  # 10 ms on an ordinary machine
 
 def effort(work: Callable[[], object]) -> float:
     """Its time of computing, in what counting takes just before and after. Of its own thread: what others do
-    meanwhile is not its doing."""
-    before = _time_of(_count)
-    took = _time_of(work)
-    return took / max(before, _time_of(_count))
+    meanwhile is not its doing, nor what the tests before have left to be collected."""
+    gc.disable()
+    try:
+        before = _time_of(_count)
+        took = _time_of(work)
+        return took / max(before, _time_of(_count))
+    finally:
+        gc.enable()
 
 
 def _time_of(work: Callable[[], object]) -> float:

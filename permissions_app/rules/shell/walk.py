@@ -17,7 +17,7 @@ from permissions_app.rules.shell.words import UNKNOWN, Expander, Hooks, Ways, Wo
 
 MAX_DEPTH = 4  # of code in code
 MAX_LEVEL = 60  # of syntax in syntax
-MAX_RUNS = 6_000  # of commands, each in every directory and with all that its variables may hold
+MAX_RUNS = 2_000  # of commands, each in every directory and with all that its variables may hold
 
 _OWN_SHELL = frozenset({"subshell", "command_substitution", "process_substitution"})
 _SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
