@@ -1,10 +1,10 @@
-"""How much work something is, on a machine that may be five times as slow as a moment ago."""
+"""How much work something is, on a machine that may be slower than it was a moment ago."""
 
 import gc
 from collections.abc import Callable
 from time import thread_time
 
-COUNTS_TO = 200_000  # 10 ms on an ordinary machine
+COUNTS_TO = 200_000
 
 
 def effort(work: Callable[[], object]) -> float:

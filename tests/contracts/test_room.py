@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -11,7 +12,7 @@ from agents_app.demo_model.wire import say
 from agents_app.limits import MB
 from agents_app.runtimes.base import RunFailed
 from agents_app.runtimes.claude import room
-from agents_app.runtimes.claude.room import DEEPEST, is_over
+from agents_app.runtimes.claude.room import DEEPEST, Room, is_over
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.runtimes.events import Ended
 from agents_app.sandboxes import ENGINES
@@ -73,3 +74,26 @@ def test_so_do_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     for number in range(10):
         (tmp_path / str(number)).touch()
     assert is_over(tmp_path, MB)
+
+
+@pytest.mark.parametrize("link", ["projects", "projects/vault", "projects/vault/scratch", "links"])
+def test_what_a_link_leads_to_is_not_removed(tmp_path: Path, link: str) -> None:
+    (outside := tmp_path / "outside/of/it").mkdir(parents=True)
+    (note := outside / "note.md").write_text("Quinces.")
+    at = tmp_path / "own" / link
+    at.parent.mkdir(parents=True)
+    at.symlink_to(tmp_path / "outside")
+    Room(tmp_path / "own", uuid4(), MOST).empty()
+    assert note.read_text() == "Quinces."
+    assert not at.is_symlink()
+
+
+def test_of_transcripts_only_its_own_stays(tmp_path: Path) -> None:
+    session = uuid4()
+    (project := tmp_path / "projects/vault").mkdir(parents=True)
+    for name in (f"{session}.jsonl", f"{uuid4()}.jsonl", "large"):
+        (project / name).write_text("x")
+    Room(tmp_path, session, MOST).empty()
+    assert [path.name for path in project.iterdir()] == [f"{session}.jsonl"]
+    Room(tmp_path, session, 1).empty()
+    assert list(project.iterdir()) == []

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from uuid import UUID
 
 from django.utils.translation import gettext as _
 
@@ -23,8 +24,9 @@ DEEPEST = 64
 
 
 class Room:
-    def __init__(self, folder: Path, most: int) -> None:
+    def __init__(self, folder: Path, session_id: UUID, most: int) -> None:
         self._folder = folder
+        self._transcript = f"{session_id}.jsonl"
         self._most = most
         self.is_full = False
 
@@ -47,14 +49,21 @@ class Room:
         return RunFailed("scratch_full", told % {"size": f"{self._most >> 20:,}"})
 
     def empty(self) -> None:
-        """When nothing of it runs any more. Its transcript stays, unless that is what is too large."""
-        keep = {path for path in self._folder.glob("projects/*/*.jsonl") if not _is_large(path, self._most)}
-        for path in self._folder.glob("projects/*/*"):
-            if path not in keep:
-                _remove(path)
+        """When nothing of it runs any more. Through no link: an agent could have us remove what it leads to.
+        The transcript stays, unless that is what is too large."""
+        projects = self._folder / "projects"
         for path in self._folder.iterdir():
-            if path.name != "projects" or path.is_symlink():
+            if path != projects or not _is_folder(path):
                 _remove(path)
+        kept = 0
+        for project in projects.iterdir() if _is_folder(projects) else ():
+            for path in project.iterdir() if _is_folder(project) else (project,):
+                size = path.lstat().st_size
+                is_transcript = path.name == self._transcript and path.is_file() and not path.is_symlink()
+                if is_transcript and kept + size <= self._most // 2:
+                    kept += size
+                else:
+                    _remove(path)
 
 
 def is_over(folder: Path, most: int) -> bool:
@@ -75,12 +84,12 @@ def _held(name: str, handle: int) -> int:
         return 0
 
 
-def _is_large(path: Path, most: int) -> bool:
-    return path.lstat().st_size > most // 2
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
 
 
 def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
+    if _is_folder(path):
+        shutil.rmtree(path, ignore_errors=True)  # it follows no link
     else:
         path.unlink(missing_ok=True)

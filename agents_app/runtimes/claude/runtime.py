@@ -54,7 +54,8 @@ class ClaudeRuntime:
         name = "demo" if self._door.upstream.is_demo else ""
         gate.carries = process.carrier
         gate.setting = replace(gate.setting, held=process.held)
-        room = Room(request.config, settings.PARACHUTE_LIMITS.scratch) if request.sandbox.is_wall else None
+        most = settings.PARACHUTE_LIMITS.scratch
+        room = Room(request.config, request.session_id, most) if request.sandbox.is_wall else None
         run = ClaudeRun(process, request, gate, room, was_warm=was_warm, model_name=name)
         is_kept = False
         self._starts.running += 1
