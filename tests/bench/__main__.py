@@ -89,7 +89,8 @@ def gate_of_calls(folder: Path) -> list[Row]:
     with ScriptedModel() as model, running(folder, model.url) as (up, _):
         gate.script(model, folder / "vault")
         ours = Ours(up.address, Program(up).key)
-        return [*gate.by_itself(), *asyncio.run(gate.in_turns(ours, folder / "home"))]
+        quiet = gate.by_itself()
+        return [*quiet, *asyncio.run(gate.in_turns(ours, folder / "home", thread=quiet[0].alone))]
 
 
 def behind_walls(folder: Path) -> list[Row]:

@@ -1,4 +1,8 @@
-"""What the gate costs a call: the rules by themselves, and all of it in a turn, as its audit rows say."""
+"""What the gate costs a call: the rules by themselves, and all of it in a turn, as its audit rows say.
+
+The aim is 1 ms at the median, on the machine that it was set on. Others take up to four times as long for
+everything, so it is judged beside the answer of a thread in the same run, which took 0.04 ms there.
+"""
 
 import asyncio
 import os
@@ -22,7 +26,7 @@ from tests.bench.measures import Row
 from tests.bench.ours import Ours
 from tests.scripted_model import ScriptedModel
 
-AIM = 1.0  # ms
+AIM = 25  # times as long as a thread takes to answer
 ROUNDS = 100
 TURNS = 20
 PATIENCE = 30.0
@@ -74,7 +78,7 @@ def by_itself() -> list[Row]:
         calls = [ToolCall(f"toolu_{n}", *call) for n in range(ROUNDS) for call in ten_calls(vault, n)]
         rules = asyncio.run(_rules(vault, calls))
         took = asyncio.run(latencies(turn, _setting(vault), calls))
-        return [rules, Row("gate, the rules and the turn's row", median(took) * 1e3, rules.alone, AIM)]
+        return [rules, _beside("gate, the rules and the turn's row", median(took) * 1e3, rules.alone)]
 
 
 async def _rules(vault: Path, calls: list[ToolCall]) -> Row:
@@ -88,7 +92,12 @@ async def _rules(vault: Path, calls: list[ToolCall]) -> Row:
         began = perf_counter()
         await asyncio.to_thread(lambda: None)
         alone.append(perf_counter() - began)
-    return Row("gate, the rules (alone: a thread)", median(took) * 1e3, median(alone) * 1e3, AIM)
+    return _beside("gate, the rules (alone: a thread)", median(took) * 1e3, median(alone) * 1e3)
+
+
+def _beside(name: str, ours: float, thread: float | None) -> Row:
+    assert thread is not None
+    return Row(name, ours, thread, AIM * thread)
 
 
 def _setting(vault: Path) -> Setting:
@@ -114,7 +123,7 @@ def script(model: ScriptedModel, vault: Path) -> None:
         model.script(f"ten calls {number},", [*uses, say("Done.")])
 
 
-async def in_turns(ours: Ours, home: Path) -> list[Row]:
+async def in_turns(ours: Ours, home: Path, *, thread: float | None) -> list[Row]:
     """With its look at the turn's row, while the rest of the turn works too. The first turn of all pays for
     imports."""
     async with ours.web() as web:
@@ -122,7 +131,7 @@ async def in_turns(ours: Ours, home: Path) -> list[Row]:
             await ours.say(web, f"ten calls {number}, please")
     took = sorted((await asyncio.to_thread(_latencies, home / "db.sqlite3", 10 + TURNS * 10))[10:])
     return [
-        Row("gate, a call in a turn, median", median(took), aim=AIM),
+        _beside("gate, a call in a turn, median", median(took), thread),
         Row("gate, a call in a turn, 9 of 10", took[len(took) * 9 // 10]),
     ]
 
