@@ -8,6 +8,8 @@ import socket
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -238,12 +240,33 @@ def test_what_a_dead_worker_left_is_gone_before_the_next_one_starts(start_up: St
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_everything(how: signal.Signals, start_up: StartUp) -> None:
-    up = start_up(argv=stand_ins(web=WEB, turns=WORKER))
+    with hearing_sighup(is_heard=True):
+        up = start_up(argv=stand_ins(web=WEB, turns=WORKER))
     up.wait_log(r"\| started$")
     all_of_it = psutil.Process(up.pid).children(recursive=True)
     assert len(all_of_it) >= 9
     assert up.stop(how) < 3
     assert [one for one in all_of_it if one.is_running()] == []
+
+
+def test_started_with_nohup_it_outlives_its_terminal(start_up: StartUp) -> None:
+    with hearing_sighup(is_heard=False):
+        up = start_up(argv=stand_ins(web=WEB))
+    up.kill("up", signal.SIGHUP)
+    assert up.stop() < 5
+    assert "stopping (SIGTERM)" in up.text
+    assert "SIGHUP" not in up.text
+
+
+@contextmanager
+def hearing_sighup(*, is_heard: bool) -> Iterator[None]:
+    """Whoever ignores it hands that on to what they start, as a test run does that `nohup` started. A handler
+    of one's own is not handed on."""
+    before = signal.signal(signal.SIGHUP, (lambda *_: None) if is_heard else signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_one_that_does_not_want_to_stop_is_killed_in_time(start_up: StartUp) -> None:
