@@ -2,7 +2,6 @@
 up, in a process that measures nothing else with it."""
 
 from pathlib import Path
-from statistics import median
 from time import perf_counter
 
 from agents_app.demo_model.wire import say
@@ -15,14 +14,14 @@ from tests.contracts.stage import Stage, door_to
 from tests.scripted_model import ScriptedModel
 
 
-async def first_texts(folder: Path, walls: tuple[str, ...], times: int) -> list[float]:
-    """Milliseconds until a new chat's first text behind each wall, in turn; the medians."""
+async def first_texts(folder: Path, walls: tuple[str, ...], times: int) -> dict[str, list[float]]:
+    """Milliseconds until a new chat's first text behind each wall, in turn."""
     took: dict[str, list[float]] = {wall: [] for wall in walls}
     with ScriptedModel(say("A few words.")) as model:
         async with door_to(model.url) as door:
             for wall in walls * times:
                 took[wall].append(await _first_text(folder, wall, door) * 1e3)
-    return [median(each) for each in took.values()]
+    return took
 
 
 async def _first_text(folder: Path, wall: str, door: Door) -> float:

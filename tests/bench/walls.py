@@ -1,4 +1,10 @@
-"""What a wall adds to a new chat: the same chat at each trust level, beside the one that has no wall."""
+"""What a wall adds to a new chat: the same chat at each trust level, beside the one that has no wall.
+
+The aims are 30 and 400 ms on the machine that they were set on, where a chat without a wall says its first
+text after 330. Others take three times as long for all of it, so what is judged is the ratio. And where other
+work on the same processor makes one chat in two half as slow again, the slower ones tell of that and not of
+the wall: what counts is the median of the quicker half, on both sides.
+"""
 
 import asyncio
 import os
@@ -15,9 +21,9 @@ from tests.bench.ours import NotAnswered, Ours
 from tests.engines import engine_here
 from tests.engines.missing import NotTested
 
-TIMES, ROUNDS = 9, 30
+TIMES, ROUNDS = 20, 30
 PAUSE = 0.3  # seconds in which the chat before puts its things away: no person is as quick
-BUBBLEWRAP_AIM, CONTAINER_AIM = 30.0, 400.0  # ms
+BUBBLEWRAP_AIM, CONTAINER_AIM = 1 + 30 / 330, 1 + 400 / 330
 
 
 @dataclass(frozen=True)
@@ -44,8 +50,8 @@ async def by_itself(folder: Path) -> Row:
     django.setup()
     from tests.bench.runtime import first_texts
 
-    without, walled = await first_texts(folder, ("none", "bubblewrap"), TIMES)
-    return Row("bubblewrap by itself", walled, without, without + BUBBLEWRAP_AIM)
+    took = await first_texts(folder, ("none", "bubblewrap"), TIMES)
+    return _beside("bubblewrap by itself", took["bubblewrap"], took["none"], BUBBLEWRAP_AIM)
 
 
 async def added(ours: Ours, no_engine: str) -> list[Row]:
@@ -69,5 +75,13 @@ async def _beside_none(ours: Ours, level: str, name: str, aim: float, why_not: s
                 if answer.code != "sandbox_unavailable" or not why_not:
                     raise
                 return Row(name, why_not=why_not)
-    without = median(took["full"])
-    return Row(name, median(took[level]), without, without + aim)
+    return _beside(name, took[level], took["full"], aim)
+
+
+def _beside(name: str, walled: list[float], without: list[float], aim: float) -> Row:
+    alone = _quicker_half(without)
+    return Row(name, _quicker_half(walled), alone, alone * aim)
+
+
+def _quicker_half(times: list[float]) -> float:
+    return median(sorted(times)[: len(times) // 2])
