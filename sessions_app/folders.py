@@ -142,6 +142,60 @@ class Folder:
         raise FileExistsError(errno.EEXIST, f"{name} is taken, and so are the names like it")
 
 
+def remove_all(path: Path) -> None:
+    """A folder with all that is in it, through no link, when nobody writes there any more. An agent may have
+    made it deeper than any path and any recursion: what lies two floors down is brought up before its folder
+    is removed. It may have closed folders to its own user, us: they are opened. What cannot be removed keeps
+    nobody from the rest; the first of it is raised, an OSError."""
+    problems = list[OSError]()
+    path.chmod(0o700)
+    handle = os.open(path, _STEP)
+    try:
+        tried = set[str]()
+        while folders := _all_but_folders(handle, problems) - tried:
+            tried |= folders
+            for name in folders:
+                with _noted(problems):
+                    _bring_up(name, handle, problems)
+    finally:
+        os.close(handle)
+    if problems:
+        raise problems[0]
+    path.rmdir()
+
+
+def _bring_up(name: str, handle: int, problems: list[OSError]) -> None:
+    inner = os.open(name, _STEP, dir_fd=handle)
+    try:
+        for below in _all_but_folders(inner, problems):
+            with _noted(problems):
+                os.rename(below, uuid4().hex, src_dir_fd=inner, dst_dir_fd=handle)
+    finally:
+        os.close(inner)
+    os.rmdir(name, dir_fd=handle)
+
+
+def _all_but_folders(handle: int, problems: list[OSError]) -> set[str]:
+    """Are removed from it. The folders, which stay, are opened to us."""
+    with os.scandir(handle) as entries:
+        is_folder = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+    for name, stays in is_folder.items():
+        with _noted(problems):
+            if stays:
+                os.chmod(name, 0o700, dir_fd=handle)
+            else:
+                os.unlink(name, dir_fd=handle)
+    return {name for name, stays in is_folder.items() if stays}
+
+
+@contextmanager
+def _noted(problems: list[OSError]) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        problems.append(problem)
+
+
 def _fill(handle: int, content: bytes) -> None:
     written = 0
     while written < len(content):

@@ -9,7 +9,6 @@ import json
 import logging
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +17,7 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 
-from sessions_app.folders import Folder
+from sessions_app.folders import Folder, remove_all
 from sessions_app.storable import storable
 
 log = logging.getLogger(__name__)
@@ -166,10 +165,12 @@ def set_aside(session_id: UUID) -> None:
 def remove(session_id: UUID, vault: Path | None) -> None:
     """All that a session left on this machine, and its copy in the vault: who deletes a chat means the
     copy too. What cannot be removed is named in the log: the rows are gone by now."""
-    left: list[str] = []  # what an agent made unreadable keeps nobody from the rest
-    shutil.rmtree(config_folder(session_id), onerror=lambda _, path, problem: left.append(str(path)))
-    if os.path.lexists(config_folder(session_id)):
-        log.warning("Not all of %s could be removed: %s", config_folder(session_id), ", ".join(left))
+    try:
+        remove_all(config_folder(session_id))
+    except FileNotFoundError:
+        log.debug("Nothing was kept for %s", session_id)
+    except OSError as problem:
+        log.warning("Not all of %s could be removed: %s", config_folder(session_id), problem)
     if vault is not None:
         _unpublish(session_id, vault)
 

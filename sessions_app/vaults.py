@@ -12,6 +12,7 @@ _WITH_ALL_IN_THEM = "/bin /boot /dev /etc /lib /lib64 /proc /run /sbin /sys /usr
 WITH_ALL_IN_THEM = [*map(Path, _WITH_ALL_IN_THEM.split())]
 OURS = Path(__file__).resolve().parents[1]
 MOST_ENTRIES = 20_000  # that are looked at; who has more is told "more than"
+DEEPEST = 64
 
 
 class Unusable(Exception):
@@ -44,10 +45,10 @@ def usable(given: str, *, home: Path) -> Path:
 def notes_in(vault: Path) -> tuple[int, bool]:
     """How many notes there are, and whether that is all of them. Hidden folders are none of a person's."""
     notes = seen = 0
-    for _folder, folders, files in os.walk(vault):
+    for folder, folders, files in os.walk(vault):
         folders[:] = [name for name in folders if not name.startswith(".")]
         notes += sum(name.endswith(".md") for name in files)
         seen += len(folders) + len(files)
-        if seen > MOST_ENTRIES:
+        if seen > MOST_ENTRIES or len(Path(folder).parts) - len(vault.parts) > DEEPEST:
             return notes, False
     return notes, True

@@ -8,6 +8,9 @@ what the link points to bound into a wall.
 Where a vault is read-only as a whole, names that are held for others (`placeholders.py`) are passed over:
 nothing lies under them, and they go with those others, perhaps before this wall stands, which could not be
 built then. Elsewhere they are shown read-only: who could remove one from outside would open the other's wall.
+
+What cannot be looked into is hidden as a whole: an agent may close a folder to its own user, us, and open it
+again behind the next wall, with what is secret and what steers programs in it.
 """
 
 import os
@@ -35,6 +38,8 @@ WORTH_IT = frozenset({"modules", "worktrees"})
 COMMON = "commondir"
 HELD = (COMMON, "hooks")
 
+_ENTERED = 0o5  # a folder's bits of who may list it and go through it
+
 Identity = str  # "device:inode", as stat(1) prints it
 
 
@@ -53,7 +58,7 @@ def look_through(vault: Path, *, past: frozenset[str] = frozenset(HELD)) -> Foun
     control_files, repositories = dict[Path, Identity](), dict[Path, Identity]()
     submodules = list[Path]()
     seen, start = 0, len(vault.parts)
-    for folder, folders, files, handle in os.fwalk(vault, follow_symlinks=False):
+    for folder, folders, files, handle in os.fwalk(vault, follow_symlinks=False, onerror=_closed_meanwhile):
         here = Path(folder)
         if others := {n for n in past.intersection((*folders, *files)) if placeholders.is_ours(here / n)}:
             folders[:] = [name for name in folders if name not in others]
@@ -65,17 +70,18 @@ def look_through(vault: Path, *, past: frozenset[str] = frozenset(HELD)) -> Foun
                 f"{vault} holds more than {MOST_ENTRIES:,} files: too many to find those that an agent must "
                 "not see. Choose a smaller folder as the vault."
             )
-        secret = [name for name in (*folders, *files) if _is_secret(name, handle)]
-        hidden += (here / name for name in secret)
+        out_of_sight = {name for name in (*folders, *files) if _is_secret(name, handle)}
+        out_of_sight |= {name for name in folders if not _can_be_looked_into(name, handle)}
+        hidden += (here / name for name in out_of_sight)
         for name in (*folders, *files):
-            if name in secret:  # `.envrc` is both, and nothing but a mask lies there
+            if name in out_of_sight:  # `.envrc` is both, and nothing but a mask lies there
                 continue
             if steers((*below, fold(name))) and (identity := _identity(name, handle)):
                 is_repository = fold(name) == GIT_FOLDER and name in folders
                 (repositories if is_repository else control_files)[here / name] = identity
         if GIT_FOLDER in below[:-1] and "HEAD" in files and COMMON not in files:
             submodules.append(here)
-        folders[:] = [name for name in folders if name not in secret and _is_worth_it(below, name)]
+        folders[:] = [name for name in folders if name not in out_of_sight and _is_worth_it(below, name)]
         if len(below) >= DEEPEST:
             hidden += (here / name for name in folders)
             folders.clear()
@@ -144,6 +150,26 @@ def _identity(name: str, handle: int) -> Identity | None:
         return None
     is_plain = stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
     return f"{found.st_dev}:{found.st_ino}" if is_plain else None
+
+
+def _can_be_looked_into(name: str, handle: int) -> bool:
+    """By us and by the agent, who is root without any privilege where we are root. A link can be: nobody goes
+    through it."""
+    if not os.access(name, os.R_OK | os.X_OK, dir_fd=handle, effective_ids=True, follow_symlinks=False):
+        return False
+    if os.geteuid() != 0:
+        return True
+    try:
+        found = os.stat(name, dir_fd=handle, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    of_root = found.st_mode >> (6 if found.st_uid == 0 else 3 if found.st_gid == 0 else 0)
+    return of_root & _ENTERED == _ENTERED
+
+
+def _closed_meanwhile(problem: OSError) -> None:
+    if not isinstance(problem, FileNotFoundError):
+        raise CannotConfine("A folder of the vault was closed while it was looked through. Try again.")
 
 
 def _is_secret(name: str, handle: int) -> bool:

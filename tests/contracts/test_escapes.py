@@ -22,8 +22,8 @@ from agents_app.sandboxes.container import Container
 from agents_app.sandboxes.vaults import shown
 from tests.contracts.conftest import Sandboxes
 from tests.contracts.runs import CANARY, Runs
+from tests.plain_user import PLAIN, acting_as
 
-PLAIN = 23_456  # a user that nobody is
 SYSTEMS_PYTHON = "/usr/bin/python3"  # ours may lie where a plain user may not go
 SMALL = Limits(memory=64 * MB, processes=40, files=64, file_size=10 * MB, cpu=20, scratch=8 * MB, time=25)
 WALLS = [(wall, user) for wall in ("bubblewrap", *ENGINES) for user in ("as we are", "plain")]
@@ -80,7 +80,9 @@ def plain(sandbox: Sandbox) -> Sandbox:
 
 def launch(walled: Runs, script: str, patterns: tuple[str, ...] | None = None, **more: object) -> Launch:
     """As a session has it: with the inside of its vault."""
-    home, inside = walled.vault.parent / "home", shown(walled.vault, patterns)
+    home = walled.vault.parent / "home"
+    with acting_as(walled.vault.stat().st_uid):
+        inside = shown(walled.vault, patterns)
     given = replace(
         walled.launch("/bin/sh", "-c", script),
         writable=(home / "claude/ours", *inside.writable),
@@ -129,6 +131,23 @@ def test_no_agent_opens_the_wall_of_another(walled: Runs) -> None:
     run(walled, each_of(tries), None)
     assert all(placeholders.is_ours(walled.vault / "Notes" / name) for name in names)
     let_go()
+
+
+@pytest.mark.parametrize("mode", ["000", "111", "444"])
+def test_what_one_closes_to_us_the_next_does_not_see(walled: Runs, mode: str) -> None:
+    """The server runs as the user that they are too: what it cannot look into, it could not hide."""
+    (walled.vault / "Project/.git/hooks").mkdir(parents=True)
+    (walled.vault / "Project/.git/HEAD").touch()
+    (walled.vault / "Project/.env").write_text("SECRET")
+    for each in (project := walled.vault / "Project", *project.rglob("*")):
+        os.chown(each, walled.vault.stat().st_uid, -1)
+    for closed in (project / ".git", project):
+        done = run(walled, f"chmod {mode} {closed}")
+        assert f"{closed.stat().st_mode:o}".endswith(mode), done.stderr
+    opened = f"chmod 755 {project} {project}/.git; echo EVIL > {project}/.git/hooks/post-commit"
+    done = run(walled, f"{opened}; cat {project}/.env; echo ran")
+    assert done.stdout == "ran\n", done.stderr
+    assert files(project) == {".git/HEAD": b"", ".env": b"SECRET"}
 
 
 def test_a_read_only_vault_stays_one(walled: Runs) -> None:

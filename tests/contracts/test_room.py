@@ -20,6 +20,7 @@ from permissions_app.rules.setting import Trust
 from sessions_app import transcripts
 from tests.contracts.conftest import Sandboxes
 from tests.contracts.stage import Stage, door_to
+from tests.plain_user import dig, folder_of_a_plain_user
 from tests.scripted_model import ScriptedModel, calls
 
 MOST = 20 * MB
@@ -74,6 +75,31 @@ def test_so_do_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     for number in range(10):
         (tmp_path / str(number)).touch()
     assert is_over(tmp_path, MB)
+
+
+@pytest.mark.parametrize("mode", [0, 0o111, 0o444])
+@pytest.mark.parametrize("closed", [".", "projects", "projects/vault", "scratch", "scratch/inner"])
+def test_what_it_closed_to_us_counts_as_full_and_is_emptied(closed: str, mode: int) -> None:
+    session = uuid4()
+    with folder_of_a_plain_user() as folder:
+        for inner in ("own/projects/vault", "own/scratch/inner"):
+            (folder / inner).mkdir(parents=True)
+        own = folder / "own"
+        for file in (f"projects/vault/{session}.jsonl", "scratch/inner/long"):
+            (own / file).write_text("x")
+        (own / closed).chmod(mode)
+        assert is_over(own, MOST)
+        Room(own, session, MOST).empty()
+        assert not is_over(own, MOST)
+        left = [str(path.relative_to(own)) for path in own.rglob("*") if path.is_file()]
+        assert left == [f"projects/vault/{session}.jsonl"]
+
+
+def test_one_that_is_deeper_than_any_path_is_emptied(tmp_path: Path) -> None:
+    dig(tmp_path, 3_000)
+    assert is_over(tmp_path, MOST)
+    Room(tmp_path, uuid4(), MOST).empty()
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("link", ["projects", "projects/vault", "projects/vault/scratch", "links"])

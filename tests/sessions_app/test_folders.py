@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from sessions_app import folders
-from sessions_app.folders import Folder
+from sessions_app.folders import Folder, remove_all
+from tests.plain_user import acting_as, dig, folder_of_a_plain_user
 
 
 @pytest.fixture
@@ -247,3 +248,46 @@ class TestOverwriting:
         with Folder.at(inside) as folder, pytest.raises(OSError, match="no"):
             folder.overwrite("note.md", b"something longer")
         assert (inside / "note.md").read_text() == "ours"
+
+
+def test_a_folder_is_removed_with_all_that_is_in_it_and_through_no_link(inside: Path) -> None:
+    (inside / "link").symlink_to(inside.parent / "outside")
+    (inside / "below/link").symlink_to(inside.parent / "outside")
+    os.mkfifo(inside / "below/pipe")
+    (inside / "below/note.md").touch()
+    remove_all(inside)
+    assert [path.name for path in inside.parent.iterdir()] == ["outside"]
+    assert (inside.parent / "outside/secret").read_text() == "secret"
+
+
+def test_one_that_is_deeper_than_any_path_is_removed(inside: Path) -> None:
+    dig(inside, 3_000)
+    handles = open_handles()
+    remove_all(inside)
+    assert not inside.exists()
+    assert open_handles() == handles
+
+
+@pytest.mark.parametrize("mode", [0, 0o111, 0o444, 0o555])
+def test_what_an_agent_closed_to_us_is_removed(mode: int) -> None:
+    with folder_of_a_plain_user() as folder:
+        (inner := folder / "its/own/folder").mkdir(parents=True)
+        (inner / "note.md").touch(mode=0)
+        for closed in (inner, inner.parent, folder / "its"):
+            closed.chmod(mode)
+        remove_all(folder / "its")
+        assert list(folder.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="Only root can make what another user cannot remove.")
+def test_what_cannot_be_removed_keeps_nobody_from_the_rest() -> None:
+    with folder_of_a_plain_user() as folder:
+        (theirs := folder / "its/theirs").mkdir(parents=True)
+        (folder / "its/own").mkdir()
+        (folder / "its/note.md").touch()
+        with acting_as(0):
+            os.chown(theirs, 0, 0)
+            (theirs / "note.md").touch()
+        with pytest.raises(PermissionError, match="theirs"):
+            remove_all(folder / "its")
+        assert [path.name for path in (folder / "its").iterdir()] == ["theirs"]
