@@ -1,5 +1,6 @@
 """From a claimed turn to all that its run needs: directory, wall, prompt, and how to take it up."""
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -123,9 +124,15 @@ def _resume_info(session: Session, start: Start) -> dict[str, Any]:
 
 def _vault(session: Session) -> Path:
     vault = Path(session.workspace.vault_path).resolve()
-    if not vault.is_dir():
-        raise AgentError("vault_gone", f"The vault {vault} is not there.")
+    if not _may_be_entered(vault):
+        closed = " or closed to the user that Parachute runs as" if os.path.lexists(vault) else ""
+        raise AgentError("vault_gone", f"The vault {vault} is not there{closed}.")
     return vault
+
+
+def _may_be_entered(folder: Path) -> bool:
+    """Not where an agent has closed it to its own user, us."""
+    return os.path.isdir(folder) and os.access(folder, os.R_OK | os.X_OK, effective_ids=True)  # noqa: PTH112
 
 
 def _check_floor(session: Session) -> None:
@@ -136,14 +143,16 @@ def _check_floor(session: Session) -> None:
 
 
 def _directory(session: Session, vault: Path, warnings: list[Row]) -> Path:
-    """Where it works. One that is gone, or that leads out of the vault by now, becomes the vault's root."""
+    """Where it works. One that is gone or closed, or that leads out of the vault by now, becomes the vault's
+    root."""
     if not session.working_directory:
         return vault
     wanted = Path(session.working_directory).resolve()
     inside = session.trust_level == TrustLevel.FULL or wanted.is_relative_to(vault)
-    if inside and wanted.is_dir():
+    if inside and _may_be_entered(wanted):
         return wanted
-    text = f"{session.working_directory} is not there any more. The vault's root is used instead."
+    where = session.working_directory
+    text = f"{where} is not there any more, or nobody may look into it. The vault's root is used instead."
     warnings.append(_warning("working_directory_gone", "The working directory is gone", text))
     return vault
 

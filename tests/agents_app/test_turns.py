@@ -1,5 +1,6 @@
 """One message through the engine, with the scripted runtime and the real rows."""
 
+import os
 from pathlib import Path
 from uuid import UUID
 
@@ -130,6 +131,28 @@ async def test_a_directory_that_is_gone_becomes_the_vault_with_a_warning(engine:
     await engine.run(opened)
     assert engine.runtime.requests[0].directory == vault
     assert "working_directory_gone" in [event.payload.get("code") for event in await events(opened)]
+
+
+async def test_so_does_one_that_an_agent_closed(
+    engine: Engine, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (vault / "Garden").mkdir()
+    opened = await engine.say("hi", working_directory="Garden")
+    monkeypatch.setattr(os, "access", lambda path, *_, **__: path != vault / "Garden")
+    await engine.run(opened)
+    assert engine.runtime.requests[0].directory == vault
+    assert "working_directory_gone" in [event.payload.get("code") for event in await events(opened)]
+
+
+async def test_a_vault_that_is_closed_is_said_plainly(
+    engine: Engine, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = await engine.say("hi")
+    monkeypatch.setattr(os, "access", lambda path, *_, **__: path != vault)
+    await engine.run(opened)
+    error = last_words(await events(opened))
+    assert error["code"] == "vault_gone"
+    assert "closed to the user that Parachute runs as" in error["message"]
 
 
 async def test_a_directory_that_leads_out_by_now_becomes_the_vault(engine: Engine, vault: Path) -> None:

@@ -150,6 +150,26 @@ def test_what_one_closes_to_us_the_next_does_not_see(walled: Runs, mode: str) ->
     assert files(project) == {".git/HEAD": b"", ".env": b"SECRET"}
 
 
+def test_nothing_is_planted_where_one_made_folders_read_only(walled: Runs) -> None:
+    """The names are held all the same, and the folders look as they did."""
+    git, locks = walled.vault / ".git", walled.vault.parent / "locks"
+    run(walled, f"chmod 555 {git} {walled.vault / 'Notes'}")
+    with acting_as(walled.vault.stat().st_uid):
+        let_go = placeholders.hold_repositories(walled.vault, [git], locks)
+        hold = placeholders.hold(walled.vault, walled.vault / "Notes", locks)
+    assert git.stat().st_mode & 0o777 == (walled.vault / "Notes").stat().st_mode & 0o777 == 0o555
+    tries = (
+        f"chmod 755 {git}; rm -rf {git}/commondir; echo EVIL > {git}/commondir",
+        "chmod 755 Notes; mkdir Notes/.vscode; echo EVIL > Notes/.vscode/tasks.json",
+    )
+    run(walled, each_of(tries))
+    with acting_as(walled.vault.stat().st_uid):
+        hold()
+        let_go()
+    assert not any(b"EVIL" in content for content in files(walled.vault).values())
+    assert not {"commondir", ".vscode"} & {path.name for path in walled.vault.rglob("*")}
+
+
 def test_a_read_only_vault_stays_one(walled: Runs) -> None:
     before = files(walled.vault)
     vault, ours = walled.vault, walled.vault.parent / "home/claude/ours"

@@ -18,7 +18,7 @@ from django.conf import settings
 from agents_app import launcher
 from agents_app.runtimes.base import RunRequest
 from agents_app.sandboxes import placeholders, vaults
-from agents_app.sandboxes.base import Launch
+from agents_app.sandboxes.base import CannotConfine, Launch
 
 DOOR = "http://door.invalid"  # never resolved: the CLI speaks to the door's socket
 CLI = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
@@ -150,6 +150,10 @@ def _with_vault(launch: Launch, request: RunRequest, ends: ExitStack) -> Launch:
     if request.writable != ():  # in a vault that is read-only as a whole nothing is planted
         ends.callback(placeholders.hold(request.vault, request.directory, _locks()))
     inside = vaults.shown(request.vault, request.writable, hold)
+    if any(request.directory.is_relative_to(hidden) for hidden in inside.masked):
+        raise CannotConfine(
+            f"Agents may not look into {request.directory}. Open it, or choose another folder."
+        )
     return replace(
         launch,
         writable=(*launch.writable, *inside.writable),
