@@ -87,9 +87,10 @@ def named_paths(launch: Launch) -> list[tuple[Path, int]]:
     """The launch's paths with links resolved, shallow before deep; of one named twice, the narrower last."""
     shown = {(_placed(path), READ_WRITE) for path in (launch.vault, *launch.writable)}
     shown |= {(_placed(path), READ_ONLY) for path in launch.readable}
-    # A masked link masks what it points to. What lies in nothing that is shown is hidden already.
+    # A masked link masks what it points to. Hidden already is what lies in nothing that is shown, or in a
+    # folder that nobody may look into.
     seen = {*(path for path, _ in shown), *SYSTEM}
-    masked = {path.resolve() for path in launch.masked if path.exists()}
+    masked = {path.resolve() for path in launch.masked if os.path.exists(path)}  # noqa: PTH110
     hidden = {(path, MASK) for path in masked if not seen.isdisjoint((path, *path.parents))}
     return sorted(shown | hidden, key=lambda each: (len(each[0].parts), each))
 

@@ -1,5 +1,6 @@
 """Files that steer agents, editors and git: a person looks at each write to them."""
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -34,12 +35,14 @@ def is_control_file(place: Place, ground: Ground) -> bool:
 
 
 def control_files_in(folder: Path) -> list[Path]:
-    """Those that lie in a folder itself and are there, for a wall to show read-only."""
+    """Those that lie in a folder itself and are there, for a wall to show read-only. Where nobody may look,
+    there is none."""
     try:
         found = [path for path in folder.iterdir() if path.name.casefold() in _NAMES | _IN_ROOT]
     except OSError:
         return []
-    return [*found, *(path for name in sorted(_IN_GIT) if (path := folder / ".git" / name).exists())]
+    in_git = (folder / ".git" / name for name in sorted(_IN_GIT))
+    return [*found, *(path for path in in_git if os.path.exists(path))]  # noqa: PTH110 - a Path raises there
 
 
 def steers(names: Sequence[str]) -> bool:

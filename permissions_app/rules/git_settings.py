@@ -5,6 +5,7 @@ resource busy". What people want of it is a remote, an upstream, a name: for the
 once a person has allowed it, and only settings that start nothing and lead nowhere on this machine.
 """
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -135,9 +136,9 @@ def _config_of(directory: str, top: Sequence[str], *, must_be_here: bool = False
     for folder in (here, *here.parents):
         if not any(is_below(str(folder), each) for each in top):
             return None
-        if (folder / ".git").is_dir():
+        if os.path.isdir(folder / ".git"):  # noqa: PTH112 - a Path raises where nobody may look
             return str(folder / ".git" / "config")
-        if must_be_here or (folder / ".git").exists():
+        if must_be_here or os.path.exists(folder / ".git"):  # noqa: PTH110
             return None
     return None
 
