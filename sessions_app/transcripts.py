@@ -165,12 +165,12 @@ def set_aside(session_id: UUID) -> None:
 def remove(session_id: UUID, vault: Path | None) -> None:
     """All that a session left on this machine, and its copy in the vault: who deletes a chat means the
     copy too. What cannot be removed is named in the log: the rows are gone by now."""
+    kept = config_folder(session_id)
     try:
-        remove_all(config_folder(session_id))
-    except FileNotFoundError:
-        log.debug("Nothing was kept for %s", session_id)
+        if os.path.lexists(kept):
+            remove_all(kept)
     except OSError as problem:
-        log.warning("Not all of %s could be removed: %s", config_folder(session_id), problem)
+        log.warning("Not all of %s could be removed: %s", kept, problem)
     if vault is not None:
         _unpublish(session_id, vault)
 
