@@ -69,4 +69,4 @@ def _listed(folder: str) -> list[os.DirEntry[str]]:
         with os.scandir(folder) as entries:
             return list(islice(entries, MAX_ENTRIES + 1))
     except OSError:
-        return []  # gone, or not ours to read: then it is not the agent's either
+        return []  # gone, or closed to us: behind a wall it is hidden as a whole
