@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from .base import CannotConfine, Launch
+from .checks import CHANGED
 
 HOME = Path("/home/agent")
 # Started by root, the agent is root to the kernel, only without capabilities: what root owns, it can read. So
@@ -87,12 +88,30 @@ def named_paths(launch: Launch) -> list[tuple[Path, int]]:
     """The launch's paths with links resolved, shallow before deep; of one named twice, the narrower last."""
     shown = {(_placed(path), READ_WRITE) for path in (launch.vault, *launch.writable)}
     shown |= {(_placed(path), READ_ONLY) for path in launch.readable}
-    # A masked link masks what it points to. Hidden already is what lies in nothing that is shown, or in a
-    # folder that nobody may look into.
+    # Hidden already is what lies in nothing that is shown, or in a folder that is hidden itself.
     seen = {*(path for path, _ in shown), *SYSTEM}
-    masked = {path.resolve() for path in launch.masked if os.path.exists(path)}  # noqa: PTH110
+    masked = {path.resolve() for path in launch.masked if _is_to_be_masked(path, launch)}
     hidden = {(path, MASK) for path in masked if not seen.isdisjoint((path, *path.parents))}
     return sorted(shown | hidden, key=lambda each: (len(each[0].parts), each))
+
+
+def _is_to_be_masked(path: Path, launch: Launch) -> bool:
+    """A masked link masks what it points to in the vault, but not where that is all that the agent works in:
+    an agent could make such a link. Raises CannotConfine where somebody closed the way to it meanwhile."""
+    if any(hidden in path.parents for hidden in launch.masked):
+        return False
+    try:
+        is_link = path.is_symlink()
+        if not is_link or not path.is_relative_to(launch.vault):
+            return path.exists()
+        real = path.resolve()
+        return (
+            real.exists()
+            and real.is_relative_to(launch.vault.resolve())
+            and not launch.directory.resolve().is_relative_to(real)
+        )
+    except OSError as error:
+        raise CannotConfine(CHANGED) from error
 
 
 def leaves_open(named: list[tuple[Path, int]], place: Path) -> bool:

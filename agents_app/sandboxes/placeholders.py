@@ -6,7 +6,8 @@ to git, for as long as an agent runs in the vault, and goes with the last one. A
 them: the kernel drops it for a worker that was killed, and the next one cleans up.
 
 `commondir` in a repository tells git where to look for settings and hooks, and no repository of people's has
-it. So it says "here" in each, in the same way.
+it. So it says "here" in each, in the same way. `config.worktree` has more settings, where the repository's
+own say so: it is held by an empty file.
 
 An empty file holds `.mcp.json` where git can be kept from listing it: the CLI writes no file in the place of
 a folder, and would say so before anybody is asked.
@@ -27,6 +28,8 @@ from agents_app.sandboxes import unlisted
 NAMES = (".claude", ".mcp.json", ".agents", ".vscode", ".envrc", ".obsidian")
 HOOKS = "hooks"
 COMMON = "commondir"
+MORE_SETTINGS = "config.worktree"
+IN_GIT = (COMMON, HOOKS, MORE_SETTINGS)
 HERE = b".\n"
 FILE = ".mcp.json"  # the one of them that is a file and that an agent may write once a person allows it
 OURS = 0o1755  # nobody makes a folder with this mode by chance
@@ -61,7 +64,7 @@ def hold_repositories(vault: Path, folders: Sequence[Path], locks: Path) -> Call
 
 
 def _lock(folder: Path, locks: Path) -> int:
-    name = hashlib.sha256(str(folder).encode()).hexdigest()[:24]
+    name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:24]
     return os.open(locks / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
@@ -97,8 +100,9 @@ def _in(vault: Path, folder: Path, act: Callable[[str, int], None]) -> None:
 
 def _below(vault: Path, folder: Path, act: Callable[[int], None]) -> None:
     """Follows no link below the vault; one that is not there, or that we may not write, is left alone."""
-    handles = [os.open(vault, os.O_DIRECTORY | os.O_CLOEXEC)]
+    handles = list[int]()
     try:
+        handles.append(os.open(vault, os.O_DIRECTORY | os.O_CLOEXEC))
         for part in folder.relative_to(vault).parts:
             handles.append(os.open(part, _STEP, dir_fd=handles[-1]))
         with _open_to_us(handles[-1]):
@@ -156,6 +160,7 @@ def _make_file(name: str, parent: int) -> None:
 
 def _take_in_git(parent: int) -> None:
     _make(HOOKS, parent)
+    _make_file(MORE_SETTINGS, parent)
     with suppress(FileExistsError):  # ours, of another agent or of one that was killed; or a person's own
         handle = os.open(COMMON, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=parent)
         try:
@@ -166,14 +171,19 @@ def _take_in_git(parent: int) -> None:
 
 def _give_back_in_git(parent: int) -> None:
     _remove(HOOKS, parent)
+    _remove(MORE_SETTINGS, parent)
     with suppress(OSError):
-        handle = os.open(COMMON, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=parent)
-        try:
-            is_ours = os.read(handle, len(HERE) + 1) == HERE
-        finally:
-            os.close(handle)
-        if is_ours:
+        if _says_here(COMMON, parent):
             os.unlink(COMMON, dir_fd=parent)
+
+
+def _says_here(path: Path | str, parent: int | None = None) -> bool:
+    """Waits for nobody: an agent may put a pipe there."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=parent)
+    try:
+        return os.read(handle, len(HERE) + 1) == HERE
+    finally:
+        os.close(handle)
 
 
 def _remove(name: str, parent: int) -> None:
@@ -190,7 +200,7 @@ def is_ours(path: Path) -> bool:
     with suppress(OSError):
         found = path.lstat()
         if path.name == COMMON and stat.S_ISREG(found.st_mode):
-            return found.st_size == len(HERE) and path.read_bytes() == HERE
+            return _says_here(path)
         return _is_our_file(found) or (_is_our_folder(found) and not any(path.iterdir()))
     return False
 

@@ -65,7 +65,7 @@ def _repository(folder: Path) -> Path | None:
 def _exclude(vault: Path, top: Path, locks: Path) -> Iterator[Folder]:
     """Its `.git/info`, where nobody else of ours writes meanwhile. An OSError where there is none, as in a
     worktree."""
-    name = hashlib.sha256(str(top).encode()).hexdigest()[:24]
+    name = hashlib.sha256(os.fsencode(top)).hexdigest()[:24]
     lock = os.open(locks / f"{name}.exclude", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -13,7 +13,9 @@ What cannot be looked into is hidden as a whole: an agent may close a folder to 
 again behind the next wall, with what is secret and what steers programs in it.
 """
 
+import errno
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -32,12 +34,15 @@ from .base import CannotConfine
 MOST_ENTRIES = 250_000  # half a second; a vault of notes has some thousands
 DEEPEST = 64  # what lies deeper is hidden as a whole: an agent made a folder 1,500 levels deep
 GIT_FOLDER = ".git"
-# The insides of a repository are thousands of objects; but submodules have settings and hooks in it, and the
-# worktrees that people made have files that say where theirs are.
-WORTH_IT = frozenset({"modules", "worktrees"})
 COMMON = "commondir"
-HELD = (COMMON, "hooks")
+HELD = placeholders.IN_GIT
+# In these every file begins with a hash or says where it points to. A branch may be called `config`.
+REFS = frozenset({"refs", "logs"})
+_REF = re.compile(rb"[0-9a-f]{40}|ref: refs/")
 
+CLOSED = "A folder of the vault was closed while it was looked through. Send the message again."
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would wait for a writer
+_FOLDER = _FILE | os.O_DIRECTORY
 _ENTERED = 0o5  # a folder's bits of who may list it and go through it
 
 Identity = str  # "device:inode", as stat(1) prints it
@@ -46,20 +51,19 @@ Identity = str  # "device:inode", as stat(1) prints it
 @dataclass(frozen=True)
 class Found:
     hidden: tuple[Path, ...]
+    around: dict[Path, Identity]  # the folders that what is hidden lies in: who moves one takes a mask off
     control_files: dict[Path, Identity]
-    repositories: dict[Path, Identity]  # `.git` folders: pinned, or one could be moved away and made anew
-    submodules: tuple[Path, ...]  # folders of git's in those
+    repositories: dict[Path, Identity]  # folders of git's: pinned, or one could be moved away and made anew
 
 
 def look_through(vault: Path, *, past: frozenset[str] = frozenset(HELD)) -> Found:
-    """`past` are the names that it passes over where they are only held; those in `.git` are held anew for
-    each wall. Raises CannotConfine where there is too much to look at: what is not seen cannot be hidden."""
+    """`past` are the names that it passes over where they are only held; those of git's are held anew for
+    each wall. Raises CannotConfine where there is too much to look at: what is not seen cannot be hidden. So
+    it looks into `.git` too, where an agent may have put a folder out of sight."""
     hidden = list[Path]()
-    control_files, repositories = dict[Path, Identity](), dict[Path, Identity]()
-    submodules = list[Path]()
+    around, control_files, repositories = (dict[Path, Identity]() for _ in range(3))
     seen, start = 0, len(vault.parts)
-    for folder, folders, files, handle in os.fwalk(vault, follow_symlinks=False, onerror=_closed_meanwhile):
-        here = Path(folder)
+    for here, folders, files, handle in _walk(vault):
         if others := {n for n in past.intersection((*folders, *files)) if placeholders.is_ours(here / n)}:
             folders[:] = [name for name in folders if name not in others]
             files = [name for name in files if name not in others]
@@ -72,20 +76,95 @@ def look_through(vault: Path, *, past: frozenset[str] = frozenset(HELD)) -> Foun
             )
         out_of_sight = {name for name in (*folders, *files) if _is_secret(name, handle)}
         out_of_sight |= {name for name in folders if not _can_be_looked_into(name, handle)}
-        hidden += (here / name for name in out_of_sight)
-        for name in (*folders, *files):
-            if name in out_of_sight:  # `.envrc` is both, and nothing but a mask lies there
-                continue
-            if steers((*below, fold(name))) and (identity := _identity(name, handle)):
-                is_repository = fold(name) == GIT_FOLDER and name in folders
-                (repositories if is_repository else control_files)[here / name] = identity
-        if GIT_FOLDER in below[:-1] and "HEAD" in files and COMMON not in files:
-            submodules.append(here)
-        folders[:] = [name for name in folders if name not in out_of_sight and _is_worth_it(below, name)]
         if len(below) >= DEEPEST:
-            hidden += (here / name for name in folders)
-            folders.clear()
-    return Found(tuple(hidden), _topmost(control_files), repositories, tuple(submodules))
+            out_of_sight |= {*folders}
+        if below and out_of_sight:
+            around[here] = _identity_of(handle)
+        hidden += (here / name for name in out_of_sight)
+        in_sight = [name for name in (*folders, *files) if name not in out_of_sight]
+        steering = _steering(here, below, in_sight, handle)
+        for path, identity in steering.items():
+            is_repository = fold(path.name) == GIT_FOLDER and path.name in folders
+            (repositories if is_repository else control_files)[path] = identity
+        if _is_of_git(below, in_sight, handle):
+            repositories[here] = _identity_of(handle)
+        if here in repositories and any(_is_link(name, handle) for name in HELD):
+            control_files[here] = repositories.pop(here)  # in the place of a link an agent makes a folder
+        folders[:] = [name for name in folders if name not in out_of_sight]
+    return Found(tuple(hidden), around, _topmost(control_files), repositories)
+
+
+def _walk(folder: Path, handle: int | None = None) -> Iterator[tuple[Path, list[str], list[str], int]]:
+    """Every folder with the names in it, by handles and through no link. Unlike `os.fwalk` it waits for no
+    writer of a pipe that an agent puts in the place of a folder. What is taken out of the list of folders is
+    not looked into."""
+    if handle is None:
+        handle = os.open(folder, _FOLDER)
+    try:
+        with os.scandir(handle) as entries:
+            is_folder = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+        folders = [name for name, is_one in is_folder.items() if is_one]
+        yield folder, folders, [name for name, is_one in is_folder.items() if not is_one], handle
+        for name in folders:
+            try:
+                inner = os.open(name, _FOLDER, dir_fd=handle)
+            except OSError as error:
+                if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+                    raise CannotConfine(CLOSED) from error
+            else:
+                yield from _walk(folder / name, inner)
+    finally:
+        os.close(handle)
+
+
+def _steering(here: Path, below: list[str], names: list[str], handle: int) -> dict[Path, Identity]:
+    """Of what lies in a folder. In one of git's, whatever it is called, its settings are."""
+    of_git = {"config", *HELD} if _is_of_git(below, names, handle) else set[str]()
+    return {
+        here / name: identity
+        for name in names
+        if (name in of_git or steers((*below, fold(name))))
+        and not _is_ref(below, name, handle)
+        and (identity := _identity(name, handle))
+    }
+
+
+def _is_of_git(below: list[str], names: list[str], handle: int) -> bool:
+    """A bare repository, a submodule's in `.git/modules`, one that a `.git` file names. Not that of a linked
+    worktree, which has a `commondir` of its own."""
+    if not below or below[-1] == GIT_FOLDER or COMMON in names:
+        return False
+    if GIT_FOLDER not in below:
+        return "HEAD" in names and "objects" in names
+    is_among_refs = not REFS.isdisjoint(below)
+    return ("HEAD" in names and not is_among_refs) or (
+        "config" in names and not _is_ref(below, "config", handle)
+    )
+
+
+def _is_ref(below: list[str], name: str, handle: int) -> bool:
+    if GIT_FOLDER not in below or REFS.isdisjoint(below):
+        return False
+    try:
+        file = os.open(name, _FILE, dir_fd=handle)
+    except OSError:
+        return False
+    try:
+        return stat.S_ISREG(os.fstat(file).st_mode) and _REF.match(os.read(file, 50)) is not None
+    finally:
+        os.close(file)
+
+
+def _is_link(name: str, handle: int) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def _identity_of(handle: int) -> Identity:
+    found = os.fstat(handle)
+    return f"{found.st_dev}:{found.st_ino}"
 
 
 def writable_folders(vault: Path, patterns: Sequence[str]) -> dict[Path, Identity]:
@@ -167,11 +246,6 @@ def _can_be_looked_into(name: str, handle: int) -> bool:
     return of_root & _ENTERED == _ENTERED
 
 
-def _closed_meanwhile(problem: OSError) -> None:
-    if not isinstance(problem, FileNotFoundError):
-        raise CannotConfine("A folder of the vault was closed while it was looked through. Try again.")
-
-
 def _is_secret(name: str, handle: int) -> bool:
     folded = fold(name)
     return is_secret_name(folded) or (folded.endswith(".key") and _is_private_key(name, handle))
@@ -182,17 +256,13 @@ def _is_private_key(name: str, handle: int) -> bool:
     try:
         if not stat.S_ISREG(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
             return False
-        file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=handle)
+        file = os.open(name, _FILE, dir_fd=handle)
     except FileNotFoundError:
         return False
     except OSError:
         return True
     with os.fdopen(file, "rb") as opened:
         return HEADER in opened.read(HEAD_BYTES)
-
-
-def _is_worth_it(below: list[str], name: str) -> bool:
-    return GIT_FOLDER not in below or not WORTH_IT.isdisjoint((*below, fold(name)))
 
 
 def _topmost(found: dict[Path, Identity]) -> dict[Path, Identity]:
@@ -216,11 +286,10 @@ def shown(
     `hold` is told the folders of git's in which no `commondir` and no hooks may be made."""
     if patterns is not None and not patterns:  # read-only as a whole: nothing is held in it for this wall
         found = look_through(vault, past=frozenset({*placeholders.NAMES, *HELD}))
-        return Shown(writable=(), readable=(vault,), masked=found.hidden, checked=())
+        return Shown((), readable=(vault,), masked=found.hidden, checked=tuple(found.around.items()))
     found = look_through(vault)
-    folders = (*found.repositories, *found.submodules)
-    hold(folders)
-    found.control_files.update(_held(vault, folders))
+    hold(tuple(found.repositories))
+    found.control_files.update(_held(vault, tuple(found.repositories)))
     opened = {} if patterns is None else writable_folders(vault, patterns)
     closed = found.control_files | ({} if patterns is None else dict(narrower(vault, patterns)))
     pinned = {
@@ -232,7 +301,7 @@ def shown(
         writable=(*opened, *pinned),
         readable=(*closed, *(() if patterns is None else (vault,))),
         masked=found.hidden,
-        checked=tuple((opened | pinned | closed).items()),
+        checked=tuple((found.around | opened | pinned | closed).items()),
     )
 
 

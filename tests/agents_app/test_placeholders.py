@@ -208,9 +208,11 @@ def test_a_repository_in_a_repository_is_held_by_the_second_agent_too(vault: Pat
     inner = vault / ".git/modules/inner"
     inner.mkdir(parents=True)
     (inner / "HEAD").write_text("ref: refs/heads/main\n")
-    let_go = placeholders.hold_repositories(vault, look_through(vault).submodules, vault.parent / "locks")
+    let_go = placeholders.hold_repositories(
+        vault, [*look_through(vault).repositories], vault.parent / "locks"
+    )
     assert (inner / "commondir").exists()
-    assert look_through(vault).submodules == (inner,)
+    assert {*look_through(vault).repositories} == {vault / ".git", inner}
     let_go()
 
 

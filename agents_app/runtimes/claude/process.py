@@ -179,7 +179,10 @@ class ClaudeProcess:
         if self._out:
             self._out.revoke()
         await asyncio.to_thread(launcher.end_everything, self._mark)
-        await asyncio.to_thread(self._ends.close)
+        try:
+            await asyncio.to_thread(self._ends.close)
+        except OSError:
+            log.exception("What a wall left on the host could not be taken away.")
         try:
             async with asyncio.timeout(CLOSES_WITHIN):
                 if self._is_started:
