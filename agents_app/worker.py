@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import resource
 import threading
 from concurrent.futures import CancelledError
 from datetime import timedelta
@@ -24,9 +25,18 @@ from sessions_app.threads import in_thread
 log = logging.getLogger(__name__)
 
 STOPS_WITHIN = 2.0  # seconds, once turns were told to end
+MOST_FILES = 65_536  # open at once: each repository of a vault takes one while an agent works there
 LOOKS_EVERY = 1.0  # seconds, for a key that was entered while a turn runs
 
 _running: "TurnWorker | None" = None
+
+
+def _may_open_many_files() -> None:
+    """As many as this user may. Most systems say 1,024 until a program asks for more."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_FILES if most == resource.RLIM_INFINITY else min(most, MOST_FILES)
+    if now != resource.RLIM_INFINITY and now < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 class TurnWorker:
@@ -43,6 +53,7 @@ class TurnWorker:
         self._looking: asyncio.Task[None]
 
     def start(self) -> None:
+        _may_open_many_files()
         self._thread.start()
         asyncio.run_coroutine_threadsafe(self._open(), self._loop).result()
 

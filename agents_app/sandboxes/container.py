@@ -160,10 +160,21 @@ def _mounts(launch: Launch, limits: Limits, empty: tuple[str, ...]) -> Iterator[
             yield from ("--mount", _mount("type=bind", f"source={shown}", f"destination={path}", *closed))
 
 
+def _is_text(path: Path) -> bool:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _placed(launch: Launch) -> dict[Path, tuple[Path, int]]:
     """What is shown where, and how. What was named by a link is there under that name too, with all that lies
     in it: an engine makes no links."""
     named = named_paths(launch)
+    for path, _ in named:
+        if not _is_text(path):
+            raise CannotConfine(f"No container can be told of {path!r}. Give it a name that is text.")
     placed = {path: (path, how) for path, how in named}
     for given in (launch.vault, *launch.writable, *launch.readable):
         link, real = Path(os.path.normpath(given)), given.resolve()

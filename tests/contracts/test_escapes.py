@@ -16,10 +16,10 @@ import pytest
 from agents_app.launcher import MARK, end_everything, executable, marked, new_mark
 from agents_app.limits import MB, Limits
 from agents_app.sandboxes import ENGINES, engine, placeholders
-from agents_app.sandboxes.base import Launch, Sandbox
+from agents_app.sandboxes.base import CannotConfine, Launch, Sandbox
 from agents_app.sandboxes.bubblewrap import Bubblewrap
 from agents_app.sandboxes.container import Container
-from agents_app.sandboxes.vaults import shown
+from agents_app.sandboxes.vaults import look_through, shown
 from tests.contracts.conftest import Sandboxes
 from tests.contracts.runs import CANARY, Runs
 from tests.plain_user import PLAIN, acting_as
@@ -168,6 +168,120 @@ def test_nothing_is_planted_where_one_made_folders_read_only(walled: Runs) -> No
         let_go()
     assert not any(b"EVIL" in content for content in files(walled.vault).values())
     assert not {"commondir", ".vscode"} & {path.name for path in walled.vault.rglob("*")}
+
+
+def project_of(walled: Runs, name: str = "Project") -> Path:
+    """With a secret and a repository."""
+    project = walled.vault / name
+    (project / ".git/objects").mkdir(parents=True)
+    (project / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    (project / ".git/config").touch()
+    (project / ".env").write_text("SECRET")
+    give(walled, project)
+    return project
+
+
+def give(walled: Runs, folder: Path) -> None:
+    """To whoever the agents run as."""
+    for each in (folder, *folder.rglob("*")):
+        os.chown(each, walled.vault.stat().st_uid, -1, follow_symlinks=False)
+
+
+@pytest.mark.parametrize("parked", ["n/.git", "n/.git/objects", "n/.git/refs/heads", "n/.GIT"])
+@pytest.mark.parametrize("patterns", [None, ()])
+def test_what_one_parks_in_a_folder_called_git_the_next_does_not_see(
+    walled: Runs, parked: str, patterns: tuple[str, ...] | None
+) -> None:
+    project_of(walled)
+    run(walled, f"mkdir -p {parked} && mv Project {parked}/x")
+    there = walled.vault / parked / "x"
+    assert (there / ".env").exists()
+    done = run(walled, f"cat {there}/.env; echo EVIL >> {there}/.git/config; echo ran", patterns)
+    assert done.stdout == "ran\n", done.stderr
+    assert (there / ".git/config").read_bytes() == b""
+
+
+@pytest.mark.parametrize("change", ["mv Project Elsewhere", "chmod 000 Project", "chmod 444 Project"])
+@pytest.mark.parametrize("patterns", [None, ()])
+def test_who_moves_or_closes_what_is_hidden_while_a_wall_is_built_keeps_it_from_starting(
+    walled: Runs, change: str, patterns: tuple[str, ...] | None
+) -> None:
+    project_of(walled)
+    given = launch(walled, "chmod 755 Project; cat */.env; echo ran", patterns)
+    subprocess.run(change, shell=True, check=True, cwd=walled.vault)
+    with acting_as(walled.vault.stat().st_uid):
+        try:
+            walled.sandbox.confine(given)
+        except CannotConfine:
+            return
+    done = walled.run(given)
+    assert "SECRET" not in done.stdout
+    assert "ran" not in done.stdout or change.startswith("chmod")
+
+
+GIT_TRICKS = {
+    "more settings": ("", "echo EVIL > Project/.git/config.worktree"),
+    "hooks are a link": ("", "cd Linked/.git && rm hooks && mkdir hooks && echo EVIL > hooks/post-commit"),
+    "a store of its own": ("", "echo EVIL > store/config; echo EVIL > store/hooks/x; mv store away"),
+    "a submodule without HEAD": (
+        "mv Project/.git/modules/sm/HEAD H",
+        "echo EVIL > Project/.git/modules/sm/commondir; mv H Project/.git/modules/sm/HEAD",
+    ),
+    "a submodule moved": (
+        "cd Project/.git/modules; mv sm ../sm || mv ../modules ../away",
+        "cd Project/.git; echo EVIL > sm/config; echo EVIL > away/sm/config",
+    ),
+}
+
+
+@pytest.mark.parametrize("trick", GIT_TRICKS)
+def test_a_repository_is_not_made_to_run_what_an_agent_wrote(walled: Runs, trick: str) -> None:
+    project = project_of(walled)
+    for store in (walled.vault / "store", project / ".git/modules/sm"):
+        (store / "objects").mkdir(parents=True)
+        (store / "HEAD").write_text("ref: refs/heads/main\n")
+        (store / "config").touch()
+    (walled.vault / "Linked/.git/objects").mkdir(parents=True)
+    (walled.vault / "Linked/.git/hooks").symlink_to("../githooks")
+    give(walled, walled.vault)
+    locks = walled.vault.parent / "locks"
+    for script in GIT_TRICKS[trick]:
+        with acting_as(walled.vault.stat().st_uid):
+            found = [*look_through(walled.vault).repositories]
+            let_go = placeholders.hold_repositories(walled.vault, found, locks)
+        run(walled, script or "true")
+        with acting_as(walled.vault.stat().st_uid):
+            let_go()
+    assert [path for path, content in files(walled.vault).items() if b"EVIL" in content] == []
+    assert (walled.vault / "store/config").exists()
+
+
+@pytest.mark.parametrize("target", ["/usr", "/usr/bin/sh", ".", "/etc/passwd", "Notes", "nowhere"])
+def test_a_link_with_the_name_of_a_secret_keeps_nobody_from_starting(walled: Runs, target: str) -> None:
+    run(walled, f"rm -f .netrc; ln -s {target} .netrc")
+    done = run(walled, "ls Notes Chat >/dev/null && echo ran")
+    assert (done.stdout, done.stderr) == ("ran\n", ""), done.stderr
+
+
+def test_a_name_that_is_no_text_keeps_nobody_from_starting(walled: Runs) -> None:
+    run(walled, "mkdir -p $(printf '\\377')/.git")
+    with acting_as(walled.vault.stat().st_uid):
+        found = [*look_through(walled.vault).repositories]
+        assert len(found) == 2
+        placeholders.hold_repositories(walled.vault, found, walled.vault.parent / "locks")()
+    if walled.sandbox.name == "bubblewrap":
+        assert run(walled, "echo ran").stdout == "ran\n"
+    else:
+        with pytest.raises(CannotConfine, match="Give it a name that is text"):
+            run(walled, "echo ran")
+
+
+def test_a_vault_that_was_closed_is_given_back_all_the_same(walled: Runs) -> None:
+    with acting_as(walled.vault.stat().st_uid):
+        let_go = placeholders.hold(walled.vault, walled.vault, walled.vault.parent / "locks")
+        walled.vault.chmod(0)
+        let_go()
+        walled.vault.chmod(0o755)
 
 
 def test_a_read_only_vault_stays_one(walled: Runs) -> None:

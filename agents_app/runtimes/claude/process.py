@@ -212,6 +212,10 @@ class ClaudeProcess:
             self._shown = named_paths(launch) if request.sandbox.is_wall else None
         except CannotConfine as error:
             raise failure_to_confine(error) from error
+        except OSError as error:
+            log.warning("A wall could not be built around %s", request.vault, exc_info=True)
+            problem = CannotConfine(f"The vault could not be looked through ({error.strerror}).")
+            raise failure_to_confine(problem) from error
         deny = list(self.fingerprint.deny)
         hooks = Hooks(gate=self._before_tool, ask=self._may_use, after=self._after_command)
         options = options_for(request, launch=launch, papers=papers, deny=deny, hooks=hooks)
