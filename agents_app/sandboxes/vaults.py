@@ -74,7 +74,11 @@ def look_through(vault: Path, *, past: frozenset[str] = frozenset(HELD)) -> Foun
                 f"{vault} holds more than {MOST_ENTRIES:,} files: too many to find those that an agent must "
                 "not see. Choose a smaller folder as the vault."
             )
-        out_of_sight = {name for name in (*folders, *files) if _is_secret(name, handle)}
+        out_of_sight = {
+            name
+            for name in (*folders, *files)
+            if _is_secret(name, handle) and not _is_ref(below, name, handle)
+        }
         out_of_sight |= {name for name in folders if not _can_be_looked_into(name, handle)}
         if len(below) >= DEEPEST:
             out_of_sight |= {*folders}
