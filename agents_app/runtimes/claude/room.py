@@ -104,6 +104,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _inside(folder: Path) -> list[Path]:
+    """Also where its agent closed it to us."""
     folder.chmod(0o700)
     return list(folder.iterdir())
 
