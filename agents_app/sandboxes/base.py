@@ -7,6 +7,9 @@ from typing import Protocol
 
 from agents_app.limits import Limits
 
+READ_WRITE, READ_ONLY, MASK = range(3)  # how a wall shows a path
+Identity = str  # "device:inode", as stat(1) prints it
+Checked = tuple[Path, Identity, int]  # what lay there, and how a wall shows it
 MARK = "PARACHUTE_PROCESS"  # in the environment of all that one launch starts; its value is from new_mark()
 
 
@@ -24,8 +27,8 @@ class Launch:
 
     `vault` and `writable` are bound read-write, `readable` read-only, and `masked` is hidden; each at its
     own path, and where one lies in another the deeper one counts; of the same path the narrower. All but the
-    masked ones must exist. Behind a wall it does not start where one of the `checked` is not what was found:
-    somebody swapped it. A program without a wall has no `limits`.
+    masked ones must exist. Behind a wall it does not start where one of the `checked` is not what was found,
+    or is not shown as it should be: somebody swapped it. A program without a wall has no `limits`.
     """
 
     argv: tuple[str, ...]
@@ -37,7 +40,7 @@ class Launch:
     masked: tuple[Path, ...] = ()
     limits: Limits | None = None
     groups: tuple[Group, ...] = ()
-    checked: tuple[tuple[Path, str], ...] = ()  # what must still lie at these paths: "device:inode"
+    checked: tuple[Checked, ...] = ()
 
     @property
     def mark(self) -> str:

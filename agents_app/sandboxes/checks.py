@@ -1,25 +1,71 @@
 """The first that runs behind a wall: is what was bound into it what was looked at?
 
-A wall binds by path, and an agent of another session may have swapped a folder for a link since. Nothing of
-the agent runs before this has looked.
+A wall binds by path, and an agent of another session may have swapped a folder for another since, or do so
+now: a mount is then on what lay there for a moment, and the real folder comes back without it. So of each
+folder the look goes in first, and sees from there whether it is the one, and whether what is hidden in it is
+hidden and what is read-only is so. Nothing of the agent runs before this has looked.
 """
 
 import shlex
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
 
-from .base import CannotConfine, Launch
+from .base import MASK, READ_ONLY, READ_WRITE, CannotConfine, Checked, Identity, Launch
 
 CHANGED = "The vault changed while the wall was built around it. Send the message again."
 LONGEST = 120_000  # bytes of one argument
+# The folder, what is expected to be seen, what is not, how many of the names are read-only, and the names:
+# first these, last the hidden ones.
+LOOK = """
+look() {
+  cd "$1" || exit
+  expected=$2 hidden=$3 closed=$4
+  shift 4
+  seen=$(/usr/bin/stat --printf "%d:%i " -- "$@") || exit
+  case $seen in "$expected"*) ;; *) exit 1 ;; esac
+  for each in $hidden; do
+    case " ${seen#"$expected"}" in *" $each "*) exit 1 ;; esac
+  done
+  while [ "$closed" -gt 0 ]; do
+    [ ! -w "$1" ] || exit
+    closed=$((closed - 1))
+    shift
+  done
+}
+"""
 
 
 def checked(launch: Launch) -> tuple[str, ...]:
     """The launch's command line, with the look before it where there is something to look at."""
     if not launch.checked:
         return launch.argv
-    paths = " ".join(shlex.quote(str(path)) for path, _ in launch.checked)
-    expected = "\n".join(identity for _, identity in launch.checked)
-    look = f'[ "$(/usr/bin/stat -c %d:%i -- {paths})" = {shlex.quote(expected)} ]'
-    script = f'{look} || {{ echo {shlex.quote(CHANGED)} >&2; exit 1; }}; exec "$@"'
+    script = f'({LOOK}{_looks(launch)}) || {{ echo {shlex.quote(CHANGED)} >&2; exit 1; }}; exec "$@"'
     if len(script.encode(errors="surrogateescape")) > LONGEST:
         raise CannotConfine(f"{launch.vault} has too many files that steer agents ({len(launch.checked)}).")
     return ("/bin/sh", "-c", script, "sh", *launch.argv)
+
+
+def _looks(launch: Launch) -> str:
+    own = {path: identity for path, identity, how in launch.checked if how != MASK}
+    looked_into = {path.parent for path, _, _ in launch.checked}
+    inside = defaultdict[Path, list[Checked]](list)
+    for path, identity, how in launch.checked:
+        if how != READ_WRITE or path not in looked_into:
+            inside[path.parent].append((path, identity, how))
+    return "\n".join(_look(folder, own.get(folder), names) for folder, names in inside.items())
+
+
+def _look(folder: Path, identity: Identity | None, inside: Sequence[Checked]) -> str:
+    read_only, other, hidden = (
+        [(path.name, each) for path, each, how in inside if how == kind]
+        for kind in (READ_ONLY, READ_WRITE, MASK)
+    )
+    expected = [*read_only, *other, *([(".", identity)] if identity else [])]
+    return shlex.join(
+        (
+            *("look", str(folder), "".join(f"{each} " for _, each in expected)),
+            *(" ".join(each for _, each in hidden), str(len(read_only))),
+            *(name for name, _ in (*expected, *hidden)),
+        )
+    )

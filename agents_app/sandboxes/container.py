@@ -17,9 +17,9 @@ from pathlib import Path
 from agents_app.engine import LABEL, WORKER, Engine
 from agents_app.limits import Limits
 
-from .base import MARK, CannotConfine, Launch
+from .base import MARK, MASK, READ_WRITE, CannotConfine, Launch
 from .checks import checked
-from .mounts import HOME, MASK, MEMORY, OURS, READ_WRITE, named_paths
+from .mounts import HOME, MEMORY, OURS, named_paths
 
 RAN, FAILED = 300.0, 10.0  # seconds that an answer is good for
 ANSWERS_WITHIN = 30.0  # seconds, also where it makes its first container

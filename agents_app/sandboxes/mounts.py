@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from .base import CannotConfine, Launch
+from .base import MASK, READ_ONLY, READ_WRITE, CannotConfine, Launch
 from .checks import CHANGED
 
 HOME = Path("/home/agent")
@@ -36,8 +36,6 @@ AROUND = frozenset(above for path in SYSTEM for above in (path, *path.parents)) 
 )
 CLOSED_LAST = (Path("/dev"), Path("/"))
 MOST = 8_900  # bubblewrap takes 9,000 arguments
-
-READ_WRITE, READ_ONLY, MASK = range(3)
 
 
 def mounts(launch: Launch, *, can_bound: bool = True) -> list[str]:

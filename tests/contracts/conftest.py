@@ -1,4 +1,6 @@
+import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -6,10 +8,13 @@ import pytest
 from agents_app.sandboxes import ENGINES
 from agents_app.sandboxes.base import Sandbox
 from tests.contracts.listener import Listener
+from tests.contracts.runs import Runs
 from tests.contracts.stage import sandbox_that_runs
+from tests.contracts.walled import around_a_vault
 from tests.engines.fixtures import Engines
 
 Sandboxes = Callable[[str], Sandbox]
+WALLS = [(wall, user) for wall in ("bubblewrap", *ENGINES) for user in ("as we are", "plain")]
 
 
 @pytest.fixture
@@ -35,3 +40,18 @@ def listener() -> Iterator[Listener]:
     yield listener
     listener.server.shutdown()
     listener.server.server_close()
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name).resolve()
+
+
+@pytest.fixture(params=WALLS, ids=lambda param: " ".join(param))
+def walled(
+    request: pytest.FixtureRequest, place: Path, sandboxes: Sandboxes, monkeypatch: pytest.MonkeyPatch
+) -> Runs:
+    name, user = request.param
+    return around_a_vault(sandboxes(name), user, place, monkeypatch)

@@ -5,105 +5,25 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from agents_app.launcher import MARK, end_everything, executable, marked, new_mark
-from agents_app.limits import MB, Limits
+from agents_app.launcher import MARK, end_everything, marked, new_mark
 from agents_app.sandboxes import ENGINES, engine, placeholders
-from agents_app.sandboxes.base import CannotConfine, Launch, Sandbox
+from agents_app.sandboxes.base import CannotConfine
 from agents_app.sandboxes.bubblewrap import Bubblewrap
-from agents_app.sandboxes.container import Container
-from agents_app.sandboxes.vaults import look_through, shown
-from tests.contracts.conftest import Sandboxes
+from agents_app.sandboxes.looking import look_through
 from tests.contracts.runs import CANARY, Runs
-from tests.plain_user import PLAIN, acting_as
-
-SYSTEMS_PYTHON = "/usr/bin/python3"  # ours may lie where a plain user may not go
-SMALL = Limits(memory=64 * MB, processes=40, files=64, file_size=10 * MB, cpu=20, scratch=8 * MB, time=25)
-WALLS = [(wall, user) for wall in ("bubblewrap", *ENGINES) for user in ("as we are", "plain")]
-
+from tests.contracts.walled import SMALL, give, launch, project_of, run
+from tests.plain_user import acting_as
 
 BELIEVED = (
     *(".claude/settings.json", ".claude/skills/trap/SKILL.md", ".mcp.json", ".vscode/tasks.json", ".envrc"),
     *(".agents/trap.md", ".git/hooks/post-commit", ".git/config"),
 )
-
-
-@pytest.fixture
-def place() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as name:
-        Path(name).chmod(0o755)
-        yield Path(name).resolve()
-
-
-@pytest.fixture(params=WALLS, ids=lambda param: " ".join(param))
-def walled(
-    request: pytest.FixtureRequest, place: Path, sandboxes: Sandboxes, monkeypatch: pytest.MonkeyPatch
-) -> Runs:
-    """A vault, a home with what nobody may see, and a wall."""
-    name, user = request.param
-    sandbox = sandboxes(name)
-    vault = place / "vault"
-    for folder in ("vault/Notes", "vault/Chat/artifacts", "vault/.git/hooks", "home/claude/ours", "home/run"):
-        (place / folder).mkdir(parents=True)
-    for path in ("vault/.env", "home/secret", "home/claude/theirs/t.jsonl", "vault/.claude/projects/t.jsonl"):
-        (place / path).parent.mkdir(parents=True, exist_ok=True)
-        (place / path).write_text("SECRET")
-    (vault / "Notes/plan.md").write_text("plan")
-    if user == "as we are":
-        return Runs(sandbox, vault, executable(place / "launcher"))
-    if os.getuid() != 0:
-        pytest.skip("Only root can start things as another user.")
-    if not Path(SYSTEMS_PYTHON).exists():
-        pytest.skip(f"NOT TESTED: a plain user has no Python here ({SYSTEMS_PYTHON}).")
-    monkeypatch.setattr(sys, "executable", SYSTEMS_PYTHON)
-    launcher = executable(place / "launcher")
-    for each in (place, *place.rglob("*")):
-        os.chown(each, PLAIN, PLAIN, follow_symlinks=False)
-    return Runs(plain(sandbox), vault, launcher, PLAIN if name == "bubblewrap" else None)
-
-
-def plain(sandbox: Sandbox) -> Sandbox:
-    """The same wall as a plain user has it. An engine is reached by a group, and runs as root anyway."""
-    if sandbox.name == "bubblewrap":
-        theirs = Bubblewrap(user=PLAIN)
-        assert theirs.unavailable() is None
-        return theirs
-    return Container(engine(sandbox.name), user=PLAIN)
-
-
-def launch(walled: Runs, script: str, patterns: tuple[str, ...] | None = None, **more: object) -> Launch:
-    """As a session has it: with the inside of its vault."""
-    home = walled.vault.parent / "home"
-    with acting_as(walled.vault.stat().st_uid):
-        inside = shown(walled.vault, patterns)
-    given = replace(
-        walled.launch("/bin/sh", "-c", script),
-        writable=(home / "claude/ours", *inside.writable),
-        readable=inside.readable,
-        masked=(home, walled.vault / ".claude/projects", *inside.masked),
-        checked=inside.checked,
-        limits=SMALL,
-    )
-    return replace(given, **more)  # type: ignore[arg-type]
-
-
-def run(
-    walled: Runs, script: str, patterns: tuple[str, ...] | None = None
-) -> subprocess.CompletedProcess[str]:
-    mark = new_mark()
-    environment = {"PATH": "/usr/bin:/bin", MARK: mark}
-    try:
-        return walled.run(launch(walled, script, patterns, environment=environment))
-    finally:
-        end_everything(mark)
-        walled.sandbox.end(mark)
 
 
 def each_of(scripts: Sequence[str]) -> str:
@@ -168,23 +88,6 @@ def test_nothing_is_planted_where_one_made_folders_read_only(walled: Runs) -> No
         let_go()
     assert not any(b"EVIL" in content for content in files(walled.vault).values())
     assert not {"commondir", ".vscode"} & {path.name for path in walled.vault.rglob("*")}
-
-
-def project_of(walled: Runs, name: str = "Project") -> Path:
-    """With a secret and a repository."""
-    project = walled.vault / name
-    (project / ".git/objects").mkdir(parents=True)
-    (project / ".git/HEAD").write_text("ref: refs/heads/main\n")
-    (project / ".git/config").touch()
-    (project / ".env").write_text("SECRET")
-    give(walled, project)
-    return project
-
-
-def give(walled: Runs, folder: Path) -> None:
-    """To whoever the agents run as."""
-    for each in (folder, *folder.rglob("*")):
-        os.chown(each, walled.vault.stat().st_uid, -1, follow_symlinks=False)
 
 
 @pytest.mark.parametrize("parked", ["n/.git", "n/.git/objects", "n/.git/refs/heads", "n/.GIT"])

@@ -77,7 +77,7 @@ def walled(vault: Path) -> Iterator[Run]:
     def hold(folders: Sequence[Path]) -> None:
         ends.callback(placeholders.hold_repositories(vault, folders, locks))
 
-    inside = shown(vault, None, hold)
+    inside = shown(vault, None, hold=hold)
     launch = replace(
         runs.launch(),
         writable=inside.writable,

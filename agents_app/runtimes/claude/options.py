@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import claude_agent_sdk
@@ -17,7 +18,7 @@ from django.conf import settings
 
 from agents_app import launcher
 from agents_app.runtimes.base import RunRequest
-from agents_app.sandboxes import placeholders, vaults
+from agents_app.sandboxes import neighbours, placeholders, vaults
 from agents_app.sandboxes.base import CannotConfine, Launch
 
 DOOR = "http://door.invalid"  # never resolved: the CLI speaks to the door's socket
@@ -147,9 +148,18 @@ def _with_vault(launch: Launch, request: RunRequest, ends: ExitStack) -> Launch:
     def hold(repositories: Sequence[Path]) -> None:
         ends.callback(placeholders.hold_repositories(request.vault, repositories, _locks()))
 
-    if request.writable != ():  # in a vault that is read-only as a whole nothing is planted
+    is_read_only = request.writable == ()  # then nothing is planted in it, and nothing moved
+    if not is_read_only:
         ends.callback(placeholders.hold(request.vault, request.directory, _locks()))
-    inside = vaults.shown(request.vault, request.writable, hold)
+    inside = vaults.shown(
+        request.vault,
+        request.writable,
+        hold=hold,
+        neighbours=partial(neighbours.told, request.vault, _locks()),
+        hidden=request.masked,
+    )
+    if not is_read_only:
+        ends.callback(neighbours.tell(request.vault, inside.found, _locks()))
     if any(request.directory.is_relative_to(hidden) for hidden in inside.masked):
         raise CannotConfine(
             f"Agents may not look into {request.directory}. Open it, or choose another folder."

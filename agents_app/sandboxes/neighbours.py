@@ -1,0 +1,120 @@
+"""What the walls that stand in a vault know of it, for the one that is built next.
+
+An agent can move a folder about without seeing the secret in it: to and fro while the vault is looked through
+for the next wall, so that it is in neither place when that place is looked at; or into a folder that is
+hidden as a whole, and out again when the other wall stands. So each wall tells in which folders something
+was found. Where the next look misses one of them, only a look counts during which nothing was moved: the
+time of a folder's last change is the kernel's to set. What the agents behind these walls can see they may
+show to anyone, so nothing else matters.
+
+It is told in a file in our own home, which is locked for as long as the wall stands: the kernel drops the
+lock of a worker that was killed.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from .base import CannotConfine, Identity
+from .looking import Found
+
+LOOKS = 10
+TOLD = ".json"
+TICK = 0.01  # seconds: the time of a change may be that much older than the change
+
+MOVING = (
+    "Folders of the vault are being moved, so what agents must not see cannot be found for sure. "
+    "Send the message again in a moment."
+)
+PUT_AWAY = (
+    "A folder with something in it that agents must not see is not where it was, and a new folder cannot be "
+    "looked into. Send the message again when the other agents in this vault have ended."
+)
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """Of a wall that stands: the folders with something in them, and those that it hides as a whole."""
+
+    known: frozenset[Identity]
+    closed: frozenset[Identity]
+
+    def misses(self, found: Found) -> bool:
+        return not self.known <= found.known
+
+    def may_have_put_away(self, found: Found) -> bool:
+        return self.misses(found) and not found.closed <= self.closed
+
+
+def look_among(look: Callable[[], Found], neighbours: Callable[[], list[Neighbour]]) -> Found:
+    """What a look finds, in spite of these neighbours' agents. They are asked for after each look: who runs
+    during one has told before. Raises CannotConfine where it cannot be known."""
+    for _ in range(LOOKS):
+        began = time.time()
+        found = look()
+        here = neighbours()
+        if not any(each.misses(found) for each in here):
+            return found
+        if _nothing_moved(found, round((began - TICK) * 1e9)):
+            if any(each.may_have_put_away(found) for each in here):
+                raise CannotConfine(PUT_AWAY)
+            return found
+        time.sleep(TICK)  # noqa: TID251 - nothing tells that the clock has gone on
+    raise CannotConfine(MOVING)
+
+
+def _nothing_moved(found: Found, since: int) -> bool:
+    """Those below first: as long as what is above has not changed, their paths lead to them."""
+    try:
+        return all(os.lstat(folder).st_ctime_ns < since for folder in reversed(found.folders))
+    except OSError:
+        return False
+
+
+def tell(vault: Path, found: Found, locks: Path) -> Callable[[], None]:
+    """Tells the next ones, until what it returns is called."""
+    folder = _told_in(vault, locks)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = folder / f"{uuid4().hex}{TOLD}"
+    file = path.with_suffix(".new").open("x")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        json.dump([[*found.known], [*found.closed]], file)
+        file.flush()
+        path.with_suffix(".new").rename(path)
+    except BaseException:
+        file.close()
+        raise
+
+    def end() -> None:
+        path.unlink(missing_ok=True)
+        file.close()
+
+    return end
+
+
+def told(vault: Path, locks: Path) -> list[Neighbour]:
+    """By those that still stand."""
+    return [each for path in _told_in(vault, locks).glob(f"*{TOLD}") if (each := _read(path))]
+
+
+def _read(path: Path) -> Neighbour | None:
+    with suppress(FileNotFoundError), path.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            known, closed = json.load(file)
+            return Neighbour(frozenset(known), frozenset(closed))
+        path.unlink()  # its worker was killed, and its agent with it
+    return None
+
+
+def _told_in(vault: Path, locks: Path) -> Path:
+    return locks / f"{hashlib.sha256(os.fsencode(vault)).hexdigest()[:24]}.walls"

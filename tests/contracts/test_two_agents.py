@@ -1,0 +1,146 @@
+"""What an agent behind one wall can do for another, behind a wall that is built meanwhile."""
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from agents_app.launcher import MARK, end_everything, new_mark
+from agents_app.sandboxes import bubblewrap, container, neighbours
+from agents_app.sandboxes.base import CannotConfine, Launch
+from agents_app.sandboxes.checks import CHANGED, checked
+from agents_app.sandboxes.looking import look_through
+from tests.contracts.runs import PATIENCE, Runs
+from tests.contracts.walled import give, launch, locks_of, project_of, run
+from tests.plain_user import acting_as
+
+STARTS = 12
+WAIT = "touch Notes/mounted; until [ -e Notes/back ]; do sleep 0.01; done; "
+HOPS = """
+mkdir -p A B; mv Project A/x; touch Notes/hopping
+until [ -e Notes/enough ]; do mv A/x B/x; mv B/x A/x; done
+"""
+PARKS = "mkdir {0}; mv Project {0}/x; {1}; touch Notes/parked; until [ -e Notes/enough ]; do sleep 0.01; done"
+
+
+@contextmanager
+def agent(walled: Runs, script: str, sign: str) -> Iterator[None]:
+    """One that runs its script behind its wall, of which it was told, until there are Notes/enough."""
+    mark = new_mark()
+    given = launch(walled, script, environment={"PATH": "/usr/bin:/bin", MARK: mark})
+    with acting_as(walled.vault.stat().st_uid):
+        end = neighbours.tell(walled.vault, look_through(walled.vault), locks_of(walled))
+    try:
+        with walled.started(given) as process:
+            wait_for(walled.vault / sign)
+            yield
+            (walled.vault / "Notes/enough").touch()
+            process.wait(PATIENCE)
+    finally:
+        end_everything(mark)
+        walled.sandbox.end(mark)
+        end()
+
+
+def wait_for(path: Path) -> None:
+    for _ in range(PATIENCE * 100):
+        if path.exists():
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"{path} never came")
+
+
+def what_is_seen(walled: Runs, patterns: tuple[str, ...] | None) -> str:
+    """By the next one."""
+    try:
+        return run(walled, "find . -name .env -exec cat {} +; echo ran", patterns).stdout
+    except CannotConfine as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("patterns", [None, ()])
+def test_what_one_moves_to_and_fro_the_next_does_not_see(
+    walled: Runs, patterns: tuple[str, ...] | None
+) -> None:
+    project_of(walled)
+    with agent(walled, HOPS, "Notes/hopping"):
+        seen = [what_is_seen(walled, patterns) for _ in range(STARTS)]
+    assert not any("SECRET" in each for each in seen)
+    assert what_is_seen(walled, patterns) == "ran\n"
+
+
+@pytest.mark.parametrize("put", [(".ssh", "true"), ("C", "chmod 000 C"), (".aws", "chmod 755 .aws")])
+@pytest.mark.parametrize("patterns", [None, ()])
+def test_what_one_puts_away_to_take_it_out_later_keeps_the_next_from_starting(
+    walled: Runs, put: tuple[str, str], patterns: tuple[str, ...] | None
+) -> None:
+    project_of(walled)
+    with agent(walled, PARKS.format(*put), "Notes/parked"):
+        assert what_is_seen(walled, patterns) == neighbours.PUT_AWAY
+    assert what_is_seen(walled, patterns) == "ran\n"
+
+
+def test_what_a_person_removes_or_moves_keeps_nobody_from_starting(walled: Runs) -> None:
+    for name in ("Project", "Other"):
+        project_of(walled, name)
+    with agent(walled, "touch Notes/here; until [ -e Notes/enough ]; do sleep 0.01; done", "Notes/here"):
+        subprocess.run("rm -r Project; mv Other Notes/", shell=True, check=True, cwd=walled.vault)
+        assert what_is_seen(walled, None) == "ran\n"
+
+
+@pytest.fixture
+def held_up(walled: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each wall, when its mounts are there and nothing has looked yet, until there is Notes/back."""
+
+    def waiting(given: Launch) -> tuple[str, ...]:
+        return ("/bin/sh", "-c", f'{WAIT}exec "$@"', "sh", *checked(given))
+
+    for module in (bubblewrap, container):
+        monkeypatch.setattr(module, "checked", waiting)
+
+
+DECOYS: dict[str, Callable[[Path], object]] = {
+    "secret": lambda folder: (folder / ".env").write_text("SECRET"),
+    "folder": lambda folder: (folder / ".ssh").mkdir(),
+    "steers": lambda folder: (folder / "CLAUDE.md").write_text("plan"),
+    "hooks": lambda folder: (folder / ".git/hooks").mkdir(parents=True),
+}
+
+
+@pytest.mark.parametrize("what", DECOYS)
+@pytest.mark.usefixtures("held_up")
+def test_who_lays_another_folder_in_the_place_while_mounts_are_made_keeps_it_from_starting(
+    walled: Runs, what: str
+) -> None:
+    real, decoy, away = (walled.vault / name for name in ("Project", "Decoy", "Away"))
+    real.mkdir()
+    DECOYS[what](real)
+    give(walled, real)
+    evil = "echo EVIL | tee Project/CLAUDE.md Project/.git/hooks/x Project/.ssh/x"
+    given = launch(walled, f"cat Project/.env; {evil}")
+    real.rename(away)
+    real.mkdir()
+    DECOYS[what](real)
+    give(walled, real)
+    with walled.started(given) as process:
+        wait_for(walled.vault / "Notes/mounted")
+        real.rename(decoy)
+        away.rename(real)
+        (walled.vault / "Notes/back").touch()
+        out, err = process.communicate(timeout=PATIENCE)
+    assert (out, err.strip()) == ("", CHANGED)
+
+
+@pytest.mark.usefixtures("held_up")
+def test_what_stays_in_its_place_is_let_through(walled: Runs) -> None:
+    project = project_of(walled)
+    (project / ".git").rename(walled.vault / "Notes/.git")
+    for make in DECOYS.values():
+        make(project)
+    give(walled, walled.vault)
+    (walled.vault / "Notes/back").touch()
+    done = run(walled, "echo ran")
+    assert (done.stdout, done.stderr) == ("ran\n", "")
