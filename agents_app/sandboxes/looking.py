@@ -78,7 +78,7 @@ def look_through(
             )
         below = [fold(part) for part in here.parts[len(vault.parts) :]]
         out_of_sight = _out_of_sight(below, folders, files, handle)
-        _note_hidden(found, here, out_of_sight, {*folders}, handle)
+        _note_hidden(found, here, out_of_sight, {*folders} - held, handle)
         folders[:] = [name for name in folders if name not in out_of_sight]
         in_sight = [*folders, *(name for name in files if name not in out_of_sight)]
         steering = _steering(here, below, in_sight, handle)
@@ -86,7 +86,7 @@ def look_through(
         _note_steering(found, here, steering, is_of_git, {*folders}, handle)
         if out_of_sight or steering:
             found.around[here] = _identity_of(handle)
-        if below and (is_of_git or out_of_sight or any(path.name not in held for path in steering)):
+        if below and (is_of_git or {*out_of_sight, *(path.name for path in steering)} - held):
             found.known.add(_identity_of(handle))
     return replace(found, control_files=_topmost(found.control_files))
 
