@@ -51,6 +51,10 @@ class CannotConfine(Exception):
     """This launch cannot be put behind this wall; the text is for the person who chose its paths."""
 
 
+class VaultChanged(CannotConfine):
+    """Not at this moment, because of what somebody else does there."""
+
+
 class Sandbox(Protocol):
     """Turns a launch into a confined one, or says why it cannot.
 

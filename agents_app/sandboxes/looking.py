@@ -27,7 +27,7 @@ from permissions_app.rules.paths import fold
 from permissions_app.rules.private_keys import HEAD_BYTES, HEADER
 
 from . import placeholders
-from .base import CannotConfine, Identity
+from .base import CannotConfine, Identity, VaultChanged
 
 MOST_ENTRIES = 250_000  # half a second; a vault of notes has some thousands
 DEEPEST = 64  # what lies deeper is hidden as a whole: an agent made a folder 1,500 levels deep
@@ -143,7 +143,7 @@ def _walk(folder: Path, handle: int | None = None) -> Iterator[tuple[Path, list[
                 inner = os.open(name, _FOLDER, dir_fd=handle)
             except OSError as error:
                 if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
-                    raise CannotConfine(CLOSED) from error
+                    raise VaultChanged(CLOSED) from error
             else:
                 yield from _walk(folder / name, inner)
     finally:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from .base import MASK, READ_ONLY, READ_WRITE, CannotConfine, Launch
+from .base import MASK, READ_ONLY, READ_WRITE, CannotConfine, Launch, VaultChanged
 from .checks import CHANGED
 
 HOME = Path("/home/agent")
@@ -109,7 +109,7 @@ def _is_to_be_masked(path: Path, launch: Launch) -> bool:
             and not launch.directory.resolve().is_relative_to(real)
         )
     except OSError as error:
-        raise CannotConfine(CHANGED) from error
+        raise VaultChanged(CHANGED) from error
 
 
 def leaves_open(named: list[tuple[Path, int]], place: Path) -> bool:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from .base import CannotConfine, Identity
+from .base import Identity, VaultChanged
 from .looking import Found
 
 LOOKS = 10
@@ -55,7 +55,7 @@ class Neighbour:
 
 def look_among(look: Callable[[], Found], neighbours: Callable[[], list[Neighbour]]) -> Found:
     """What a look finds, in spite of these neighbours' agents. They are asked for after each look: who runs
-    during one has told before. Raises CannotConfine where it cannot be known."""
+    during one has told before. Raises VaultChanged where it cannot be known."""
     for _ in range(LOOKS):
         began = time.time()
         found = look()
@@ -64,10 +64,10 @@ def look_among(look: Callable[[], Found], neighbours: Callable[[], list[Neighbou
             return found
         if _nothing_moved(found, round((began - TICK) * 1e9)):
             if any(each.may_have_put_away(found) for each in here):
-                raise CannotConfine(PUT_AWAY)
+                raise VaultChanged(PUT_AWAY)
             return found
         time.sleep(TICK)  # noqa: TID251 - nothing tells that the clock has gone on
-    raise CannotConfine(MOVING)
+    raise VaultChanged(MOVING)
 
 
 def _nothing_moved(found: Found, since: int) -> bool:

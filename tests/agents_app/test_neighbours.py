@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agents_app.sandboxes import neighbours, placeholders
-from agents_app.sandboxes.base import CannotConfine
+from agents_app.sandboxes.base import VaultChanged
 from agents_app.sandboxes.looking import HELD_ANYWHERE, Found, look_through
 from agents_app.sandboxes.neighbours import LOOKS, Neighbour, look_among, tell, told
 
@@ -75,7 +75,7 @@ def test_what_is_moved_all_the_time_keeps_it_from_starting(vault: Path, theirs: 
         away.rename(project)
         return found
 
-    with pytest.raises(CannotConfine, match="are being moved"):
+    with pytest.raises(VaultChanged, match="are being moved"):
         look_among(look, lambda: [theirs])
     assert looks == LOOKS
 
@@ -99,7 +99,7 @@ def test_what_may_be_in_a_folder_that_is_hidden_keeps_it_from_starting(
     (vault / "A/Project").rename(vault / name / "x")
     if name == "closed":
         (vault / name).chmod(0o111)
-    with pytest.raises(CannotConfine, match="is not where it was"):
+    with pytest.raises(VaultChanged, match="is not where it was"):
         look_among(Looks(vault), lambda: [theirs])
     if name == ".ssh":  # then its agent could not put it there
         assert vault / name in look_among(Looks(vault), lambda: [also_hides_it]).hidden

@@ -1,6 +1,7 @@
 """A worker: one loop in which its turns run, that ends by giving back what it cannot finish."""
 
 import asyncio
+import resource
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,7 @@ from agents_app.runtimes.scripted import Hold, ScriptedRuntime
 from agents_app.turns.claim import claim
 from agents_app.turns.opening import Opened, Opening, open_turn
 from agents_app.turns.worker import Holder
-from agents_app.worker import TurnWorker
+from agents_app.worker import MOST_FILES, TurnWorker
 from sessions_app.access.caller import Caller
 from sessions_app.models import Turn
 
@@ -36,6 +37,18 @@ def worker(settings: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     worker.start()
     yield worker
     worker.close()
+
+
+def test_as_many_files_may_be_open_as_the_user_may_have(request: pytest.FixtureRequest) -> None:
+    """Each repository of a vault takes one; most systems say 1,024 at first."""
+    before, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1_000, most))
+    try:
+        request.getfixturevalue("worker")
+        now = resource.getrlimit(resource.RLIMIT_NOFILE)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (before, most))
+    assert now == (MOST_FILES if most == resource.RLIM_INFINITY else min(most, MOST_FILES), most)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Each way in which a turn of the real CLI can fail: what a person is told, how soon, and what is left."""
 
 import asyncio
+import errno
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from aiohttp import web
@@ -25,6 +27,8 @@ from agents_app.runtimes.base import Run, RunFailed
 from agents_app.runtimes.claude import options, process
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.runtimes.events import Ended, RuntimeEvent, Said, Warned
+from agents_app.sandboxes import vaults
+from agents_app.sandboxes.base import CannotConfine, VaultChanged
 from permissions_app.rules.setting import Trust
 from sessions_app import transcripts
 from tests.contracts.stage import KEY, PATIENCE, Stage, sandbox_that_runs
@@ -566,3 +570,22 @@ class TestTheProgram:
         with pytest.raises(AgentError) as raised:
             await (await place.hall(sandbox="bubblewrap")).play("hi")
         assert raised.value.code == "sandbox_unavailable"
+
+    @pytest.mark.parametrize(
+        ("error", "code"),
+        [
+            (OSError(errno.EIO, "the disk says no"), "sandbox_unavailable"),
+            (CannotConfine("Not here: the disk says no."), "sandbox_unavailable"),
+            (VaultChanged("Not now: the disk says no."), "cli_crashed"),
+        ],
+    )
+    async def test_what_happens_while_a_wall_is_built_is_said(
+        self, place: Place, monkeypatch: pytest.MonkeyPatch, error: Exception, code: str
+    ) -> None:
+        hall = await place.hall(sandbox="bubblewrap")
+        with monkeypatch.context() as patch:
+            patch.setattr(vaults, "look_through", Mock(side_effect=error))
+            failed = await failure(hall)
+        assert failed.code == code
+        assert "the disk says no" in failed.message
+        assert await answer(hall) == "Well."

@@ -10,7 +10,7 @@ import pytest
 
 from agents_app.launcher import MARK, end_everything, new_mark
 from agents_app.sandboxes import bubblewrap, container, neighbours
-from agents_app.sandboxes.base import CannotConfine, Launch
+from agents_app.sandboxes.base import Launch, VaultChanged
 from agents_app.sandboxes.checks import CHANGED, checked
 from agents_app.sandboxes.looking import look_through
 from tests.contracts.runs import PATIENCE, Runs
@@ -57,7 +57,7 @@ def what_is_seen(walled: Runs, patterns: tuple[str, ...] | None) -> str:
     """By the next one."""
     try:
         return run(walled, "find . -name .env -exec cat {} +; echo ran", patterns).stdout
-    except CannotConfine as error:
+    except VaultChanged as error:
         return str(error)
 
 

@@ -14,7 +14,7 @@ from agents_app.door import Trouble
 from agents_app.runtimes.base import RunFailed
 from agents_app.runtimes.claude import options
 from agents_app.runtimes.events import Warned
-from agents_app.sandboxes.base import CannotConfine
+from agents_app.sandboxes.base import CannotConfine, VaultChanged
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +82,7 @@ def failure_to_start(error: Exception, last_words: str) -> RunFailed:
 def failure_to_confine(error: CannotConfine) -> RunFailed:
     if not os.access(options.CLI, os.X_OK):
         return RunFailed("cli_missing", _(MISSING))
-    return RunFailed("sandbox_unavailable", str(error))
+    return RunFailed("cli_crashed" if isinstance(error, VaultChanged) else "sandbox_unavailable", str(error))
 
 
 def retry_of(data: dict[str, Any]) -> Warned:

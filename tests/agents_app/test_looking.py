@@ -1,0 +1,77 @@
+"""What is found in a vault, whatever lies in it."""
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from agents_app.sandboxes import looking, placeholders
+from agents_app.sandboxes.looking import look_through
+
+SOON = 5.0
+HASH = "0123456789abcdef0123456789abcdef01234567\n"
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    for folder in (".git/refs/heads", ".git/logs/refs/heads", "Notes"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    (tmp_path / ".git/config").touch()
+    return tmp_path
+
+
+def ends_soon(act: Callable[[], object]) -> bool:
+    thread = Thread(target=act, daemon=True)
+    thread.start()
+    thread.join(SOON)
+    return not thread.is_alive()
+
+
+def test_a_pipe_in_the_place_of_a_folder_is_waited_for_by_nobody(vault: Path) -> None:
+    walk = looking._walk(vault)
+    next(walk)
+    (vault / "Notes").rmdir()
+    os.mkfifo(vault / "Notes")
+    assert ends_soon(lambda: [*walk])
+
+
+@pytest.mark.parametrize("name", ["commondir", "config", "config.worktree", "a.key", ".env"])
+def test_a_pipe_in_the_place_of_a_file_is_waited_for_by_nobody(
+    vault: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it came after it was looked at."""
+    (vault / "plain").touch()
+    plain = (vault / "plain").stat()
+    os.mkfifo(vault / ".git/refs" / name)
+    os.mkfifo(vault / ".git" / name if name != "config" else vault / "Notes/config")
+    assert ends_soon(lambda: look_through(vault))
+    monkeypatch.setattr(Path, "lstat", lambda path: plain)
+    monkeypatch.setattr(stat, "S_ISREG", lambda mode: True)
+    assert ends_soon(lambda: placeholders.is_ours(vault / ".git" / name))
+    assert ends_soon(lambda: look_through(vault))
+
+
+@pytest.mark.parametrize("name", ["config", "key.pem", "hooks", "commondir", ".env", "CLAUDE.md", "a.key"])
+def test_a_branch_may_have_any_name(vault: Path, name: str) -> None:
+    branch, log = vault / ".git/refs/heads" / name, vault / ".git/logs/refs/heads" / name
+    branch.write_text(HASH)
+    log.write_text(HASH.strip() + " " + HASH)
+    found = look_through(vault)
+    assert not {branch, log} & {*found.hidden, *found.control_files}
+
+
+@pytest.mark.parametrize("name", ["key.pem", ".env"])
+def test_what_is_no_branch_is_hidden_among_them_too(vault: Path, name: str) -> None:
+    for folder in (".git/refs/heads", ".git/logs/refs/heads"):
+        (vault / folder / name).write_text("SECRET")
+        assert vault / folder / name in look_through(vault).hidden
+
+
+def test_what_is_hidden_anyway_is_not_looked_into(vault: Path) -> None:
+    (vault / "Notes/.env").touch()
+    found = look_through(vault, hidden=[vault / "Notes"])
+    assert not {vault / "Notes", vault / "Notes/.env"} & {*found.hidden, *found.folders}
