@@ -102,6 +102,24 @@ async def test_what_rests_gives_way_where_there_is_no_room_for_both(stage: Stage
     assert resting(other)
 
 
+async def test_what_one_that_rests_put_away_keeps_others_from_starting(
+    stage: Stage, model: ScriptedModel
+) -> None:
+    """It could take it out again, for another that did not see what is secret in it."""
+    (stage.vault / "Project").mkdir()
+    (stage.vault / "Project/.env").write_text("SECRET")
+    away = "mkdir away && mv Project away/x && chmod 111 away; ls -a away/x"
+    model.script("put it away", [calls("Bash", command=away), say("Done.")])
+    assert response(await stage.play("put it away")) == "Done."
+    other = Stage(stage.runtime, stage.sandbox, stage.vault, stage.home, stage.trust)
+    with pytest.raises(RunFailed, match="is not where it was") as failed:
+        await other.play("hi")
+    assert failed.value.code == "cli_crashed"
+    assert isinstance(stage.runtime, ClaudeRuntime)
+    await stage.runtime.forget(stage.session_id)
+    assert response(await other.play("hi", resume=False)) == "ok"
+
+
 @with_and_without_a_wall
 async def test_what_a_turn_left_running_is_ended_and_the_process_is_not(
     stage: Stage, model: ScriptedModel
