@@ -39,7 +39,7 @@ def shown(
     `hold` is told the folders of git's in which no `commondir` and no hooks may be made; `neighbours` are of
     the walls that stand now. `hidden` is hidden anyway."""
     is_read_only = patterns is not None and not patterns  # as a whole: nothing is held in it for this wall
-    past = HELD_ANYWHERE if is_read_only else frozenset(HELD)
+    past = HELD_ANYWHERE if is_read_only else HELD
     found = look_among(partial(look_through, vault, past=past, hidden=hidden), neighbours)
     masked = tuple(found.hidden)
     if is_read_only:

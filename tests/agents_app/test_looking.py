@@ -8,7 +8,8 @@ from threading import Thread
 
 import pytest
 
-from agents_app.sandboxes import looking, placeholders
+from agents_app.sandboxes import placeholders
+from agents_app.sandboxes.listing import walk
 from agents_app.sandboxes.looking import look_through
 
 SOON = 5.0
@@ -32,11 +33,11 @@ def ends_soon(act: Callable[[], object]) -> bool:
 
 
 def test_a_pipe_in_the_place_of_a_folder_is_waited_for_by_nobody(vault: Path) -> None:
-    walk = looking._walk(vault)
-    next(walk)
+    folders = walk(vault)
+    next(folders)
     (vault / "Notes").rmdir()
     os.mkfifo(vault / "Notes")
-    assert ends_soon(lambda: [*walk])
+    assert ends_soon(lambda: [*folders])
 
 
 @pytest.mark.parametrize("name", ["commondir", "config", "config.worktree", "a.key", ".env"])
