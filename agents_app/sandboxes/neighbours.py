@@ -25,7 +25,7 @@ from uuid import uuid4
 from .base import Identity, VaultChanged
 from .looking import Found
 
-LOOKS = 10
+LOOKS = 8  # within some two seconds: who builds or installs pauses at times
 TOLD = ".json"
 TICK = 0.01  # seconds: the time of a change may be that much older than the change
 
@@ -56,7 +56,7 @@ class Neighbour:
 def look_among(look: Callable[[], Found], neighbours: Callable[[], list[Neighbour]]) -> Found:
     """What a look finds, in spite of these neighbours' agents. They are asked for after each look: who runs
     during one has told before. Raises VaultChanged where it cannot be known."""
-    for _ in range(LOOKS):
+    for number in range(LOOKS):
         began = time.time()
         found = look()
         here = neighbours()
@@ -66,7 +66,7 @@ def look_among(look: Callable[[], Found], neighbours: Callable[[], list[Neighbou
             if any(each.may_have_put_away(found) for each in here):
                 raise VaultChanged(PUT_AWAY)
             return found
-        time.sleep(TICK)  # noqa: TID251 - nothing tells that the clock has gone on
+        time.sleep(TICK * 2**number)  # noqa: TID251 - nothing tells that the clock has gone on
     raise VaultChanged(MOVING)
 
 
