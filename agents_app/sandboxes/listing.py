@@ -19,7 +19,8 @@ from permissions_app.rules.private_keys import HEAD_BYTES, HEADER
 from .base import Identity, VaultChanged
 from .placeholders import COMMON, IN_GIT
 
-DEEPEST = 64  # what lies deeper is hidden as a whole: an agent made a folder 1,500 levels deep
+# What lies deeper is hidden as a whole: an agent made a folder 1,500 levels deep. A path ends at 4,096 bytes.
+DEEPEST, LONGEST = 64, 3_500
 GIT_FOLDER = ".git"
 # In these every file begins with a hash or says where it points to. A branch may be called `config`.
 REFS = frozenset({"refs", "logs"})
@@ -61,7 +62,7 @@ class Listing:
 
     def out_of_sight(self) -> set[str]:
         """What is secret, or cannot be looked into, or lies too deep for that."""
-        is_deepest = len(self.below) >= DEEPEST
+        is_deepest = len(self.below) >= DEEPEST or len(os.fsencode(self.path)) > LONGEST
         closed = {name for name in self.folders if is_deepest or not self._can_be_looked_into(name)}
         return closed | {name for name in self.names if self._is_secret(name) and not self._is_ref(name)}
 

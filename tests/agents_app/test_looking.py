@@ -11,6 +11,7 @@ import pytest
 from agents_app.sandboxes import placeholders
 from agents_app.sandboxes.listing import walk
 from agents_app.sandboxes.looking import look_through
+from sessions_app.folders import remove_all
 
 SOON = 5.0
 HASH = "0123456789abcdef0123456789abcdef01234567\n"
@@ -70,6 +71,25 @@ def test_what_is_no_branch_is_hidden_among_them_too(vault: Path, name: str) -> N
     for folder in (".git/refs/heads", ".git/logs/refs/heads"):
         (vault / folder / name).write_text("SECRET")
         assert vault / folder / name in look_through(vault).hidden
+
+
+@pytest.mark.parametrize(("name", "floors"), [("d", 1_500), ("d" * 255, 40)])
+def test_what_lies_too_deep_for_a_wall_is_hidden_as_a_whole(vault: Path, name: str, floors: int) -> None:
+    here = os.open(vault, os.O_DIRECTORY)
+    for _ in range(floors):
+        for file in (".env", "CLAUDE.md"):
+            os.close(os.open(file, os.O_CREAT, dir_fd=here))
+        os.mkdir(name, dir_fd=here)
+        below = os.open(name, os.O_DIRECTORY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    found = look_through(vault)
+    deepest = max(found.folders, key=lambda path: len(path.parts))
+    assert deepest / name in found.hidden
+    assert all(path.exists() for path in (*found.hidden, *found.control_files))
+    assert len(found.folders) > 10
+    remove_all(vault / name)
 
 
 def test_what_is_hidden_anyway_is_not_looked_into(vault: Path) -> None:

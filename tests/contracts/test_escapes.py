@@ -180,6 +180,14 @@ def test_a_name_that_is_no_text_keeps_nobody_from_starting(walled: Runs) -> None
             run(walled, "echo ran")
 
 
+@pytest.mark.parametrize(("name", "floors"), [("d", 100), ("d" * 250, 20)])
+def test_a_folder_that_is_too_deep_keeps_nobody_from_starting(walled: Runs, name: str, floors: int) -> None:
+    dig = f"for i in $(seq {floors}); do touch .env CLAUDE.md; mkdir {name} && cd -P {name} || exit; done"
+    run(walled, f"cd Notes; {dig}")
+    done = run(walled, "echo ran")
+    assert (done.stdout, done.stderr) == ("ran\n", ""), done.stderr
+
+
 def test_a_vault_that_was_closed_is_given_back_all_the_same(walled: Runs) -> None:
     with acting_as(walled.vault.stat().st_uid):
         let_go = placeholders.hold(walled.vault, walled.vault, walled.vault.parent / "locks")
