@@ -25,7 +25,7 @@ from uuid import uuid4
 from .base import Identity, VaultChanged
 from .looking import Found
 
-LOOKS = 8  # within some two seconds: who builds or installs pauses at times
+LOOKS = 8  # within more than a second: who builds or installs pauses at times
 TOLD = ".json"
 TICK = 0.01  # seconds: the time of a change may be that much older than the change
 
@@ -57,6 +57,8 @@ def look_among(look: Callable[[], Found], neighbours: Callable[[], list[Neighbou
     """What a look finds, in spite of these neighbours' agents. They are asked for after each look: who runs
     during one has told before. Raises VaultChanged where it cannot be known."""
     for number in range(LOOKS):
+        if number:
+            time.sleep(TICK * 2**number)  # noqa: TID251 - nothing tells that the clock has gone on
         began = time.time()
         found = look()
         here = neighbours()
@@ -66,7 +68,6 @@ def look_among(look: Callable[[], Found], neighbours: Callable[[], list[Neighbou
             if any(each.may_have_put_away(found) for each in here):
                 raise VaultChanged(PUT_AWAY)
             return found
-        time.sleep(TICK * 2**number)  # noqa: TID251 - nothing tells that the clock has gone on
     raise VaultChanged(MOVING)
 
 
