@@ -9,7 +9,7 @@ import pytest
 from agents_app.sandboxes import neighbours, placeholders
 from agents_app.sandboxes.base import VaultChanged
 from agents_app.sandboxes.looking import HELD_ANYWHERE, Found, look_through
-from agents_app.sandboxes.neighbours import LOOKS, Neighbour, look_among, tell, told
+from agents_app.sandboxes.neighbours import Neighbour, look_among, tell, told
 
 
 @pytest.fixture
@@ -63,7 +63,10 @@ def test_what_is_missed_is_looked_for_again(vault: Path, theirs: Neighbour) -> N
     assert look.number == 2
 
 
-def test_what_is_moved_all_the_time_keeps_it_from_starting(vault: Path, theirs: Neighbour) -> None:
+def test_what_is_moved_all_the_time_keeps_it_from_starting(
+    vault: Path, theirs: Neighbour, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(neighbours, "LOOKS", 4)
     project, away = vault / "A/Project", vault.parent / "away"
     looks = 0
 
@@ -77,7 +80,7 @@ def test_what_is_moved_all_the_time_keeps_it_from_starting(vault: Path, theirs: 
 
     with pytest.raises(VaultChanged, match="are being moved"):
         look_among(look, lambda: [theirs])
-    assert looks == LOOKS
+    assert looks == 4
 
 
 @pytest.mark.parametrize("gone", ["A/Project", "A/Project/.env", "C/Other/CLAUDE.md", "A"])
