@@ -52,13 +52,14 @@ def _looks(launch: Launch) -> str:
     inside = defaultdict[Path, list[Checked]](list)
     for path, identity, how in launch.checked:
         if how != READ_WRITE or path not in looked_into:
-            inside[path.parent].append((path, identity, how))
+            folder = path.parent if path.parent in own else launch.vault
+            inside[folder].append((path, identity, how))
     return "\n".join(_look(folder, own.get(folder), names) for folder, names in inside.items())
 
 
 def _look(folder: Path, identity: Identity | None, inside: Sequence[Checked]) -> str:
     read_only, other, hidden = (
-        [(path.name, each) for path, each, how in inside if how == kind]
+        [(f"./{path.relative_to(folder)}", each) for path, each, how in inside if how == kind]
         for kind in (READ_ONLY, READ_WRITE, MASK)
     )
     expected = [*read_only, *other, *([(".", identity)] if identity else [])]

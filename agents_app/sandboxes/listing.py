@@ -9,6 +9,7 @@ import re
 import stat
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from permissions_app.rules.control_files import steers
@@ -17,7 +18,7 @@ from permissions_app.rules.paths import fold
 from permissions_app.rules.private_keys import HEAD_BYTES, HEADER
 
 from .base import Identity, VaultChanged
-from .placeholders import COMMON, IN_GIT
+from .placeholders import IN_GIT
 
 # What lies deeper is hidden as a whole: an agent made a folder 1,500 levels deep. A path ends at 4,096 bytes.
 DEEPEST, LONGEST = 64, 3_500
@@ -46,15 +47,20 @@ class Listing:
     def names(self) -> set[str]:
         return self.folders | self.files
 
-    @property
+    @cached_property
     def identity(self) -> Identity:
-        return _as_identity(os.fstat(self.handle))
+        return as_identity(os.fstat(self.handle))
+
+    @cached_property
+    def _folded(self) -> dict[str, str]:
+        """A name may take a millisecond."""
+        return {name: fold(name) for name in self.names}
 
     def identity_of(self, name: str) -> Identity | None:
         """None for a link: what a wall binds in its place would be what it points to."""
-        found = self._look_at(name)
+        found = self.look_at(name)
         is_plain = found and (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode))
-        return _as_identity(found) if found and is_plain else None
+        return as_identity(found) if found and is_plain else None
 
     def pass_over(self, names: Collection[str]) -> None:
         self.folders.difference_update(names)
@@ -72,16 +78,16 @@ class Listing:
         return {
             name: identity
             for name in self.names
-            if (name in of_git or steers((*self.below, fold(name))))
+            if (name in of_git or steers((*self.below, self._folded[name])))
             and not self._is_ref(name)
             and (identity := self.identity_of(name))
         }
 
     def is_of_git(self) -> bool:
-        """A bare repository, a submodule's in `.git/modules`, one that a `.git` file names. Not that of a
-        linked worktree, which has a `commondir` of its own."""
+        """A bare repository, a submodule's in `.git/modules`, a worktree's in `.git/worktrees`, one that
+        a `.git` file names."""
         names = self.names
-        if not self.below or self.below[-1] == GIT_FOLDER or COMMON in names:
+        if not self.below or self.below[-1] == GIT_FOLDER:
             return False
         if GIT_FOLDER not in self.below:
             return "HEAD" in names and "objects" in names
@@ -89,10 +95,15 @@ class Listing:
         return ("HEAD" in names and not is_among_refs) or ("config" in names and not self._is_ref("config"))
 
     def is_link(self, name: str) -> bool:
-        found = self._look_at(name)
+        found = self.look_at(name)
         return found is not None and stat.S_ISLNK(found.st_mode)
 
-    def _look_at(self, name: str) -> os.stat_result | None:
+    def may_be_filled(self, name: str) -> bool:
+        """By agents, who are our own user: a folder of ours can be opened, one of another's must be open."""
+        found = self.look_at(name)
+        return found is not None and bool(found.st_uid == os.geteuid() or found.st_mode & 0o022)
+
+    def look_at(self, name: str) -> os.stat_result | None:
         try:
             return os.stat(name, dir_fd=self.handle, follow_symlinks=False)
         except OSError:
@@ -111,21 +122,18 @@ class Listing:
             os.close(file)
 
     def _can_be_looked_into(self, name: str) -> bool:
-        """By us and by the agent, who is root without any privilege where we are root. A link can be: nobody
-        goes through it."""
+        """By us and by the agent, who is root without any privilege where we are root. So can a link: nobody
+        goes through it; and what has gone meanwhile."""
         at = self.handle
-        if not os.access(name, os.R_OK | os.X_OK, dir_fd=at, effective_ids=True, follow_symlinks=False):
-            return False
-        if os.geteuid() != 0:
-            return True
-        found = self._look_at(name)
-        if found is None:
-            return False
+        is_open = os.access(name, os.R_OK | os.X_OK, dir_fd=at, effective_ids=True, follow_symlinks=False)
+        found = self.look_at(name)
+        if found is None or not is_open or os.geteuid() != 0:
+            return found is None or is_open
         of_root = found.st_mode >> (6 if found.st_uid == 0 else 3 if found.st_gid == 0 else 0)
         return of_root & _ENTERED == _ENTERED
 
     def _is_secret(self, name: str) -> bool:
-        folded = fold(name)
+        folded = self._folded[name]
         return is_secret_name(folded) or (folded.endswith(".key") and self._is_private_key(name))
 
     def _is_private_key(self, name: str) -> bool:
@@ -167,5 +175,5 @@ def _walk(path: Path, below: list[str], handle: int) -> Iterator[Listing]:
         os.close(handle)
 
 
-def _as_identity(found: os.stat_result) -> Identity:
+def as_identity(found: os.stat_result) -> Identity:
     return f"{found.st_dev}:{found.st_ino}"

@@ -52,7 +52,7 @@ def mounts(launch: Launch, *, can_bound: bool = True) -> list[str]:
         *(word for path in (*masked_folders, *CLOSED_LAST) for word in ("--remount-ro", str(path))),
     ]
     if len(arguments) > MOST:
-        raise CannotConfine(f"{launch.vault} has too many files that must be hidden ({len(launch.masked)}).")
+        raise CannotConfine(_too_much(launch))
     return arguments
 
 
@@ -84,32 +84,28 @@ def _as_on_the_host(path: Path) -> list[str]:
 
 def named_paths(launch: Launch) -> list[tuple[Path, int]]:
     """The launch's paths with links resolved, shallow before deep; of one named twice, the narrower last."""
-    shown = {(_placed(path), READ_WRITE) for path in (launch.vault, *launch.writable)}
-    shown |= {(_placed(path), READ_ONLY) for path in launch.readable}
+    shown = {(_placed(path, launch), READ_WRITE) for path in (launch.vault, *launch.writable)}
+    shown |= {(_placed(path, launch), READ_ONLY) for path in launch.readable}
     # Hidden already is what lies in nothing that is shown, or in a folder that is hidden itself.
     seen = {*(path for path, _ in shown), *SYSTEM}
-    masked = {path.resolve() for path in launch.masked if _is_to_be_masked(path, launch)}
+    given = frozenset(launch.masked)
+    if len(given) > MOST:
+        raise CannotConfine(_too_much(launch))
+    masked = {path.resolve() for path in given if given.isdisjoint(path.parents) and _is_there(path)}
     hidden = {(path, MASK) for path in masked if not seen.isdisjoint((path, *path.parents))}
     return sorted(shown | hidden, key=lambda each: (len(each[0].parts), each))
 
 
-def _is_to_be_masked(path: Path, launch: Launch) -> bool:
-    """A masked link masks what it points to in the vault, but not where that is all that the agent works in:
-    an agent could make such a link. Raises CannotConfine where somebody closed the way to it meanwhile."""
-    if any(hidden in path.parents for hidden in launch.masked):
-        return False
+def _is_there(path: Path) -> bool:
+    """Raises VaultChanged where somebody closed the way to it meanwhile."""
     try:
-        is_link = path.is_symlink()
-        if not is_link or not path.is_relative_to(launch.vault):
-            return path.exists()
-        real = path.resolve()
-        return (
-            real.exists()
-            and real.is_relative_to(launch.vault.resolve())
-            and not launch.directory.resolve().is_relative_to(real)
-        )
-    except OSError as error:
+        return path.exists()
+    except (OSError, RuntimeError) as error:
         raise VaultChanged(CHANGED) from error
+
+
+def _too_much(launch: Launch) -> str:
+    return f"{launch.vault} has too many files that must be hidden ({len(launch.masked)})."
 
 
 def leaves_open(named: list[tuple[Path, int]], place: Path) -> bool:
@@ -125,11 +121,12 @@ def settings_held(named: list[tuple[Path, int]]) -> frozenset[str]:
     )
 
 
-def _placed(path: Path) -> Path:
+def _placed(path: Path, launch: Launch) -> Path:
     try:
         real = path.resolve(strict=True)
     except (OSError, RuntimeError) as error:
-        raise CannotConfine(f"{path} is not there.") from error
+        kind = VaultChanged if launch.vault in path.parents else CannotConfine
+        raise kind(f"{path} is not there.") from error
     if real in AROUND:
         raise CannotConfine(f"{path} holds parts of the system: an agent behind a wall cannot be given it.")
     return real

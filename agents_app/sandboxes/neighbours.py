@@ -37,6 +37,10 @@ PUT_AWAY = (
     "A folder with something in it that agents must not see is not where it was, and a new folder cannot be "
     "looked into. Send the message again when the other agents in this vault have ended."
 )
+OPENED = (
+    "A folder that another agent in this vault may not look into can be looked into by now. "
+    "Send the message again when that agent has ended."
+)
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,10 @@ class Neighbour:
     def may_have_put_away(self, found: Found) -> bool:
         return self.misses(found) and not found.closed <= self.closed
 
+    def would_be_undone(self, found: Found) -> bool:
+        """What it hides as a whole another one would show, whose agent could take things out of it."""
+        return not self.closed.isdisjoint(found.folders.values())
+
 
 def look_among(look: Callable[[], Found], neighbours: Callable[[], list[Neighbour]]) -> Found:
     """What a look finds, in spite of these neighbours' agents. They are asked for after each look: who runs
@@ -62,6 +70,8 @@ def look_among(look: Callable[[], Found], neighbours: Callable[[], list[Neighbou
         began = time.time()
         found = look()
         here = neighbours()
+        if any(each.would_be_undone(found) for each in here):
+            raise VaultChanged(OPENED)
         if not any(each.misses(found) for each in here):
             return found
         if _nothing_moved(found, round((began - TICK) * 1e9)):
@@ -79,7 +89,7 @@ def _nothing_moved(found: Found, since: int) -> bool:
         return False
 
 
-def tell(vault: Path, found: Found, locks: Path) -> Callable[[], None]:
+def tell(vault: Path, found: Found, locks: Path, *, moves_things: bool = True) -> Callable[[], None]:
     """Tells the next ones, until what it returns is called."""
     folder = _told_in(vault, locks)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -87,7 +97,7 @@ def tell(vault: Path, found: Found, locks: Path) -> Callable[[], None]:
     file = path.with_suffix(".new").open("x")
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
-        json.dump([[*found.known], [*found.closed]], file)
+        json.dump([[*found.known] if moves_things else [], [*found.closed]], file)
         file.flush()
         path.with_suffix(".new").rename(path)
     except BaseException:

@@ -15,7 +15,6 @@ a folder, and would say so before anybody is asked.
 
 import errno
 import fcntl
-import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +34,9 @@ FILE = ".mcp.json"  # the one of them that is a file and that an agent may write
 OURS = 0o1755  # nobody makes a folder with this mode by chance
 OUR_FILE = 0o1644  # nor an empty file with this one
 
+Act = Callable[[int], None]  # in an open folder
+LEFT_ALONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EROFS)
+
 _STEP = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -43,11 +45,8 @@ def hold(vault: Path, directory: Path, locks: Path) -> Callable[[], None]:
     locks.mkdir(mode=0o700, parents=True, exist_ok=True)
     with ExitStack() as ends:
         for folder in dict.fromkeys((vault, directory)):
-            # One for each folder: who ends may stand in another one, and both in the vault.
-            lock = _lock(folder, locks)
-            ends.callback(_let_go, lock, partial(_give_back, vault, folder, locks))
-            fcntl.flock(lock, fcntl.LOCK_SH)  # who holds it alone only removes a few folders
-            _take(vault, folder, locks)
+            take, give_back = (partial(act, vault, folder, locks) for act in (_take, _give_back))
+            _hold(vault, folder, locks, take, give_back, ends)
         return ends.pop_all().close
 
 
@@ -56,22 +55,35 @@ def hold_repositories(vault: Path, folders: Sequence[Path], locks: Path) -> Call
     locks.mkdir(mode=0o700, parents=True, exist_ok=True)
     with ExitStack() as ends:
         for folder in folders:
-            lock = _lock(folder, locks)
-            ends.callback(_let_go, lock, partial(_below, vault, folder, _give_back_in_git))
-            fcntl.flock(lock, fcntl.LOCK_SH)
-            _below(vault, folder, _take_in_git)
+            _hold(vault, folder, locks, _take_in_git, _give_back_in_git, ends)
         return ends.pop_all().close
 
 
-def _lock(folder: Path, locks: Path) -> int:
-    name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:24]
-    return os.open(locks / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def _hold(vault: Path, folder: Path, locks: Path, take: Act, give_back: Act, ends: ExitStack) -> None:
+    """One lock for each folder: who ends may stand in another one, and both in the vault. The folder stays
+    open and the lock is that of the very folder: behind a wall it can be moved, with what is held in it, and
+    another one to its place. Follows no link below the vault; what is not there is left alone."""
+    handle = _opened(vault, folder)
+    if handle is None:
+        return
+    ends.callback(os.close, handle)
+    lock = _lock(handle, locks)
+    ends.callback(_let_go, lock, partial(_in, handle, give_back))
+    fcntl.flock(lock, fcntl.LOCK_SH)  # who holds it alone only removes a few folders
+    _in(handle, take)
 
 
-def _take(vault: Path, folder: Path, locks: Path) -> None:
+def _lock(folder: int, locks: Path) -> int:
+    found = os.fstat(folder)
+    path = locks / f"{found.st_dev}-{found.st_ino}.lock"
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def _take(vault: Path, folder: Path, locks: Path, handle: int) -> None:
     is_free = not os.path.lexists(folder / FILE) or is_ours(folder / FILE)
     is_hidden = is_free and unlisted.hide(vault, folder, FILE, locks)
-    _in(vault, folder, lambda name, at: (_make_file if is_hidden and name == FILE else _make)(name, at))
+    for name in NAMES:
+        (_make_file if is_hidden and name == FILE else _make)(name, handle)
 
 
 def _let_go(lock: int, give_back: Callable[[], None]) -> None:
@@ -85,34 +97,34 @@ def _let_go(lock: int, give_back: Callable[[], None]) -> None:
         os.close(lock)
 
 
-def _give_back(vault: Path, folder: Path, locks: Path) -> None:
-    _in(vault, folder, _remove)
+def _give_back(vault: Path, folder: Path, locks: Path, handle: int) -> None:
+    for name in NAMES:
+        _remove(name, handle)
     unlisted.show(vault, folder, FILE, locks)
 
 
-def _in(vault: Path, folder: Path, act: Callable[[str, int], None]) -> None:
-    def each(parent: int) -> None:
-        for name in NAMES:
-            act(name, parent)
+def _opened(vault: Path, folder: Path) -> int | None:
+    with ExitStack() as above:
+        try:
+            handle = os.open(vault, os.O_DIRECTORY | os.O_CLOEXEC)
+            for part in folder.relative_to(vault).parts:
+                above.callback(os.close, handle)
+                handle = os.open(part, _STEP, dir_fd=handle)
+        except OSError as error:
+            if error.errno not in LEFT_ALONE:
+                raise
+            return None
+        return handle
 
-    _below(vault, folder, each)
 
-
-def _below(vault: Path, folder: Path, act: Callable[[int], None]) -> None:
-    """Follows no link below the vault; one that is not there, or that we may not write, is left alone."""
-    handles = list[int]()
+def _in(folder: int, act: Act) -> None:
+    """One that we may not write is left alone."""
     try:
-        handles.append(os.open(vault, os.O_DIRECTORY | os.O_CLOEXEC))
-        for part in folder.relative_to(vault).parts:
-            handles.append(os.open(part, _STEP, dir_fd=handles[-1]))
-        with _open_to_us(handles[-1]):
-            act(handles[-1])
+        with _open_to_us(folder):
+            act(folder)
     except OSError as error:
-        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EROFS):
+        if error.errno not in LEFT_ALONE:
             raise
-    finally:
-        for handle in handles:
-            os.close(handle)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from permissions_app.rules.paths import fold
 from sessions_app.folders import Folder
 
 from .base import MASK, READ_ONLY, READ_WRITE, Checked, Identity
+from .listing import GIT_FOLDER
 from .looking import HELD, HELD_ANYWHERE, Found, look_through
 from .neighbours import Neighbour, look_among
 
@@ -47,19 +48,30 @@ def shown(
     hold(tuple(found.repositories))
     found.control_files.update(_held(vault, tuple(found.repositories)))
     opened = {} if patterns is None else writable_folders(vault, patterns)
-    closed = found.control_files | ({} if patterns is None else dict(narrower(vault, patterns)))
+    narrowed = {} if patterns is None else dict(narrower(vault, patterns))
+    closed = found.control_files | {path: each for path, each in narrowed.items() if path not in found.hidden}
     pinned = {
         path: identity
-        for path, identity in found.repositories.items()
-        if patterns is None or _is_open(path, opened, closed)
+        for path, identity in (found.repositories | _between(found)).items()
+        if path not in closed and (patterns is None or _is_open(path, opened, closed))
     }
     return Shown(
         writable=(*opened, *pinned),
-        readable=(*closed, *(() if patterns is None else (vault,))),
+        readable=(*closed, *(() if patterns is None or vault in opened else (vault,))),
         masked=masked,
         checked=tuple(_checked(found, opened | pinned, closed)),
         found=found,
     )
+
+
+def _between(found: Found) -> dict[Path, Identity]:
+    """The folders between a `.git` and what is of git's in it: with one of them it could be moved away."""
+    return {
+        above: found.folders[above]
+        for path in found.repositories
+        for above in path.parents
+        if above in found.folders and any(fold(part.name) == GIT_FOLDER for part in above.parents)
+    }
 
 
 def _checked(
@@ -71,9 +83,8 @@ def _checked(
         yield path, identity, READ_WRITE
     for path, identity in read_only.items():
         yield path, identity, READ_ONLY
-    for path, hidden in found.hidden.items():
-        if hidden:
-            yield path, hidden, MASK
+    for path, identity in found.hidden.items():
+        yield path, identity, MASK
 
 
 def _held(vault: Path, folders: Sequence[Path]) -> Iterator[tuple[Path, Identity]]:

@@ -1,5 +1,6 @@
 """What an agent behind one wall can do for another, behind a wall that is built meanwhile."""
 
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agents_app.launcher import MARK, end_everything, new_mark
-from agents_app.sandboxes import bubblewrap, container, neighbours
+from agents_app.sandboxes import bubblewrap, container, neighbours, placeholders
 from agents_app.sandboxes.base import Launch, VaultChanged
 from agents_app.sandboxes.checks import CHANGED, checked
 from agents_app.sandboxes.looking import look_through
@@ -27,12 +28,13 @@ PARKS = "mkdir {0}; mv Project {0}/x; {1}; touch Notes/parked; until [ -e Notes/
 
 
 @contextmanager
-def agent(walled: Runs, script: str, sign: str) -> Iterator[None]:
+def agent(walled: Runs, script: str, sign: str, patterns: tuple[str, ...] | None = None) -> Iterator[None]:
     """One that runs its script behind its wall, of which it was told, until there are Notes/enough."""
     mark = new_mark()
-    given = launch(walled, script, environment={"PATH": "/usr/bin:/bin", MARK: mark})
+    given = launch(walled, script, patterns, environment={"PATH": "/usr/bin:/bin", MARK: mark})
     with acting_as(walled.vault.stat().st_uid):
-        end = neighbours.tell(walled.vault, look_through(walled.vault), locks_of(walled))
+        found = look_through(walled.vault)
+        end = neighbours.tell(walled.vault, found, locks_of(walled), moves_things=patterns != ())
     try:
         with walled.started(given) as process:
             wait_for(walled.vault / sign)
@@ -88,6 +90,57 @@ def test_what_one_puts_away_to_take_it_out_later_keeps_the_next_from_starting(
     assert what_is_seen(walled, patterns) == "ran\n"
 
 
+@pytest.mark.parametrize("patterns", [None, ()])
+def test_what_is_too_deep_for_one_is_not_brought_up_by_the_next(
+    walled: Runs, patterns: tuple[str, ...] | None
+) -> None:
+    """The mask of the first lies on a deep folder, and the next could take things out of it."""
+    project_of(walled)
+    deep = "/".join(["d"] * 66)
+    run(walled, f"mkdir -p {deep}; mv Project {deep}/")
+    waits = "until [ -e Notes/enough ]; do sleep 0.01; done"
+    with agent(walled, f"{waits}", ".", patterns):
+        run(walled, "mv d/d/d/d/d/d up")
+        with pytest.raises(VaultChanged, match="by now"):
+            run(walled, "mv up/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/* Notes/")
+    assert what_is_seen(walled, patterns) == "ran\n"
+
+
+@pytest.mark.parametrize("held", ["Project/.git", "Work"])
+def test_what_is_held_for_one_that_moved_it_is_not_given_back_by_another(walled: Runs, held: str) -> None:
+    """Who ends in the place of the moved one gives back names of its own."""
+    project_of(walled)
+    (walled.vault / "Work").mkdir()
+    give(walled, walled.vault / "Work")
+    folder, moved = walled.vault / held, walled.vault / "Moved"
+
+    def hold() -> Callable[[], None]:
+        locks = locks_of(walled)
+        with acting_as(walled.vault.stat().st_uid):
+            if held == "Work":
+                return placeholders.hold(walled.vault, folder, locks)
+            return placeholders.hold_repositories(walled.vault, [folder], locks)
+
+    first, before = hold(), {*names_in(folder)}
+    folder.rename(moved)
+    shutil.copytree(moved, folder)
+    give(walled, folder)
+    second = hold()
+    second()
+    assert {*names_in(moved)} == before
+    shutil.rmtree(folder)
+    moved.rename(folder)
+    third = hold()
+    third()
+    assert {*names_in(folder)} == before
+    first()
+    assert not {*names_in(folder)} & {".claude", "commondir"}
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir())
+
+
 def test_what_a_person_removes_or_moves_keeps_nobody_from_starting(walled: Runs) -> None:
     for name in ("Project", "Other"):
         project_of(walled, name)
@@ -108,6 +161,7 @@ def held_up(walled: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 DECOYS: dict[str, Callable[[Path], object]] = {
+    "-": lambda folder: (folder / "-").mkdir(mode=0o000),
     "secret": lambda folder: (folder / ".env").write_text("SECRET"),
     "folder": lambda folder: (folder / ".ssh").mkdir(),
     "steers": lambda folder: (folder / "CLAUDE.md").write_text("plan"),

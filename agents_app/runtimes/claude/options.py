@@ -148,7 +148,7 @@ def _with_vault(launch: Launch, request: RunRequest, ends: ExitStack) -> Launch:
     def hold(repositories: Sequence[Path]) -> None:
         ends.callback(placeholders.hold_repositories(request.vault, repositories, _locks()))
 
-    is_read_only = request.writable == ()  # then nothing is planted in it, and nothing moved
+    is_read_only = request.writable == ()  # then nothing is planted in it, and nothing moved by this one
     if not is_read_only:
         ends.callback(placeholders.hold(request.vault, request.directory, _locks()))
     inside = vaults.shown(
@@ -158,8 +158,7 @@ def _with_vault(launch: Launch, request: RunRequest, ends: ExitStack) -> Launch:
         neighbours=partial(neighbours.told, request.vault, _locks()),
         hidden=request.masked,
     )
-    if not is_read_only:
-        ends.callback(neighbours.tell(request.vault, inside.found, _locks()))
+    ends.callback(neighbours.tell(request.vault, inside.found, _locks(), moves_things=not is_read_only))
     if any(request.directory.is_relative_to(hidden) for hidden in inside.masked):
         raise CannotConfine(
             f"Agents may not look into {request.directory}. Open it, or choose another folder."
