@@ -131,6 +131,15 @@ GIT_TRICKS = {
         "mv Project/.git/modules/sm/HEAD H",
         "echo EVIL > Project/.git/modules/sm/commondir; mv H Project/.git/modules/sm/HEAD",
     ),
+    "a worktree's settings": ("", "echo EVIL > Project/.git/worktrees/Tree/config.worktree"),
+    "worktrees moved": (
+        "",
+        "cd Project/.git; mv worktrees away; mkdir -p worktrees/Tree; echo EVIL > worktrees/Tree/commondir",
+    ),
+    "modules moved": (
+        "",
+        "cd Project/.git; mv modules away; mkdir -p modules/sm; echo EVIL > modules/sm/config",
+    ),
     "a submodule moved": (
         "cd Project/.git/modules; mv sm ../sm || mv ../modules ../away",
         "cd Project/.git; echo EVIL > sm/config; echo EVIL > away/sm/config",
@@ -141,6 +150,9 @@ GIT_TRICKS = {
 @pytest.mark.parametrize("trick", GIT_TRICKS)
 def test_a_repository_is_not_made_to_run_what_an_agent_wrote(walled: Runs, trick: str) -> None:
     project = project_of(walled)
+    (project / ".git/worktrees/Tree").mkdir(parents=True)
+    (project / ".git/worktrees/Tree/HEAD").write_text("ref: refs/heads/tree\n")
+    (project / ".git/worktrees/Tree/commondir").write_text("../..\n")
     for store in (walled.vault / "store", project / ".git/modules/sm"):
         (store / "objects").mkdir(parents=True)
         (store / "HEAD").write_text("ref: refs/heads/main\n")
@@ -160,10 +172,57 @@ def test_a_repository_is_not_made_to_run_what_an_agent_wrote(walled: Runs, trick
     assert (walled.vault / "store/config").exists()
 
 
-@pytest.mark.parametrize("target", ["/usr", "/usr/bin/sh", ".", "/etc/passwd", "Notes", "nowhere"])
-def test_a_link_with_the_name_of_a_secret_keeps_nobody_from_starting(walled: Runs, target: str) -> None:
+OUTSIDE = ("/usr", "/usr/bin/sh", "/etc/passwd", "/root/x", "/proc/1/root/x", "nowhere", "x" * 300)
+INSIDE = (
+    ".",
+    "Notes",
+    ".netrc",
+    "Project",
+    "Project/.env",
+    "Project/CLAUDE.md",
+    "Project/.git",
+    ".git/config",
+)
+
+
+@pytest.mark.parametrize("target", [*OUTSIDE, *INSIDE])
+@pytest.mark.parametrize("patterns", [None, (), ("Chat/artifacts/*",)])
+def test_a_link_with_the_name_of_a_secret_keeps_nobody_from_starting(
+    walled: Runs, target: str, patterns: tuple[str, ...] | None
+) -> None:
+    project = project_of(walled)
+    (project / "CLAUDE.md").write_text("plan")
     run(walled, f"rm -f .netrc; ln -s {target} .netrc")
-    done = run(walled, "ls Notes Chat >/dev/null && echo ran")
+    done = run(walled, "ls Notes Chat Project >/dev/null && cat Project/CLAUDE.md && echo ran", patterns)
+    assert (done.stdout, done.stderr) == ("planran\n", ""), done.stderr
+
+
+def test_what_a_link_with_the_name_of_a_secret_points_to_is_hidden(walled: Runs) -> None:
+    (walled.vault / "Notes/prod").write_text("SECRET")
+    (walled.vault / "Chat/.env").symlink_to("../Notes/prod")
+    done = run(walled, "cat Chat/.env Notes/prod; echo ran")
+    assert done.stdout == "ran\n", done.stderr
+    (walled.vault / "keys/ssh").mkdir(parents=True)
+    (walled.vault / "keys/ssh/id_rsa").write_text("SECRET")
+    (walled.vault / ".ssh").symlink_to("keys/ssh")
+    done = run(walled, "cat .ssh/id_rsa keys/ssh/id_rsa; echo ran")
+    assert done.stdout == "ran\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    "make", [("mkdir -- {}/-"), "mkdir {}/.ssh", "mkdir -m 000 {}/c", "touch -- {}/.env"]
+)
+@pytest.mark.parametrize(
+    ("pattern", "written"),
+    [("Chat/artifacts/*", "Chat/artifacts"), ("*", "."), ("**", "Notes"), ("**/*", ".")],
+)
+def test_what_lies_in_a_writable_folder_keeps_nobody_from_starting(
+    walled: Runs, make: str, pattern: str, written: str
+) -> None:
+    run(walled, make.format("Chat/artifacts"))
+    let_go = placeholders.hold(walled.vault, walled.vault / "Chat", walled.vault.parent / "locks")
+    done = run(walled, f"echo x > {written}/new && echo ran", (pattern,))
+    let_go()
     assert (done.stdout, done.stderr) == ("ran\n", ""), done.stderr
 
 
