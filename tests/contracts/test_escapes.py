@@ -174,26 +174,25 @@ def test_a_repository_is_not_made_to_run_what_an_agent_wrote(walled: Runs, trick
 
 OUTSIDE = ("/usr", "/usr/bin/sh", "/etc/passwd", "/root/x", "/proc/1/root/x", "nowhere", "x" * 300)
 INSIDE = (
-    ".",
-    "Notes",
+    "..",
+    "../Notes",
     ".netrc",
-    "Project",
-    "Project/.env",
-    "Project/CLAUDE.md",
-    "Project/.git",
-    ".git/config",
+    "../Project",
+    "../Project/.env",
+    "../Project/CLAUDE.md",
+    "../.git/config",
 )
 
 
-@pytest.mark.parametrize("target", [*OUTSIDE, *INSIDE])
 @pytest.mark.parametrize("patterns", [None, (), ("Chat/artifacts/*",)])
-def test_a_link_with_the_name_of_a_secret_keeps_nobody_from_starting(
-    walled: Runs, target: str, patterns: tuple[str, ...] | None
+def test_links_with_the_name_of_a_secret_keep_nobody_from_starting(
+    walled: Runs, patterns: tuple[str, ...] | None
 ) -> None:
     project = project_of(walled)
     (project / "CLAUDE.md").write_text("plan")
-    run(walled, f"rm -f .netrc; ln -s {target} .netrc")
-    done = run(walled, "ls Notes Chat Project >/dev/null && cat Project/CLAUDE.md && echo ran", patterns)
+    links = (f"mkdir L{n}; ln -s {to} L{n}/.netrc" for n, to in enumerate((*OUTSIDE, *INSIDE)))
+    run(walled, "; ".join(links))
+    done = run(walled, "ls Notes Chat L0 >/dev/null && cat Project/CLAUDE.md && echo ran", patterns)
     assert (done.stdout, done.stderr) == ("planran\n", ""), done.stderr
 
 
@@ -209,19 +208,11 @@ def test_what_a_link_with_the_name_of_a_secret_points_to_is_hidden(walled: Runs)
     assert done.stdout == "ran\n", done.stderr
 
 
-@pytest.mark.parametrize(
-    "make", [("mkdir -- {}/-"), "mkdir {}/.ssh", "mkdir -m 000 {}/c", "touch -- {}/.env"]
-)
-@pytest.mark.parametrize(
-    ("pattern", "written"),
-    [("Chat/artifacts/*", "Chat/artifacts"), ("*", "."), ("**", "Notes"), ("**/*", ".")],
-)
-def test_what_lies_in_a_writable_folder_keeps_nobody_from_starting(
-    walled: Runs, make: str, pattern: str, written: str
-) -> None:
-    run(walled, make.format("Chat/artifacts"))
+@pytest.mark.parametrize("pattern", ["Chat/artifacts/*", "Chat/*", "*", "**", "**/*"])
+def test_what_lies_in_a_writable_folder_keeps_nobody_from_starting(walled: Runs, pattern: str) -> None:
+    run(walled, "cd Chat/artifacts; mkdir -- - .ssh; mkdir -m 000 c; touch .env")
     let_go = placeholders.hold(walled.vault, walled.vault / "Chat", walled.vault.parent / "locks")
-    done = run(walled, f"echo x > {written}/new && echo ran", (pattern,))
+    done = run(walled, f"echo x > {pattern.partition('*')[0]}new && echo ran", (pattern,))
     let_go()
     assert (done.stdout, done.stderr) == ("ran\n", ""), done.stderr
 
