@@ -75,5 +75,9 @@ class RunFailed(AgentError):
     """The agent could not run, or broke off; `code` is one of the typed errors of the wire."""
 
 
+class NotThisTime(RunFailed):
+    """It did not start because of what somebody else did at that moment."""
+
+
 class CannotResume(RunFailed):
     """Nothing has happened yet: what it was to go on from is not to be had."""

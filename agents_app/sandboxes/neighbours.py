@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from .base import Identity, VaultChanged
+from .base import Identity, VaultBusy
 from .looking import Found
 
 LOOKS = 8  # within more than a second: who builds or installs pauses at times
@@ -63,7 +63,7 @@ class Neighbour:
 
 def look_among(look: Callable[[], Found], neighbours: Callable[[], list[Neighbour]]) -> Found:
     """What a look finds, in spite of these neighbours' agents. They are asked for after each look: who runs
-    during one has told before. Raises VaultChanged where it cannot be known."""
+    during one has told before. Raises VaultBusy where it cannot be known."""
     for number in range(LOOKS):
         if number:
             time.sleep(TICK * 2**number)  # noqa: TID251 - nothing tells that the clock has gone on
@@ -71,14 +71,14 @@ def look_among(look: Callable[[], Found], neighbours: Callable[[], list[Neighbou
         found = look()
         here = neighbours()
         if any(each.would_be_undone(found) for each in here):
-            raise VaultChanged(OPENED)
+            raise VaultBusy(OPENED)
         if not any(each.misses(found) for each in here):
             return found
         if _nothing_moved(found, round((began - TICK) * 1e9)):
             if any(each.may_have_put_away(found) for each in here):
-                raise VaultChanged(PUT_AWAY)
+                raise VaultBusy(PUT_AWAY)
             return found
-    raise VaultChanged(MOVING)
+    raise VaultBusy(MOVING)
 
 
 def _nothing_moved(found: Found, since: int) -> bool:

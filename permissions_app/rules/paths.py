@@ -84,7 +84,7 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower().replace("\\", "/")
     wide = unicodedata.normalize("NFKC", text).casefold()
-    visible = "".join(c for c in wide if unicodedata.category(c) != "Cf")
+    visible = wide if wide.isprintable() else "".join(c for c in wide if unicodedata.category(c) != "Cf")
     return unicodedata.normalize("NFKC", visible).replace("\\", "/")
 
 

@@ -5,6 +5,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -71,6 +72,23 @@ def test_what_is_no_branch_is_hidden_among_them_too(vault: Path, name: str) -> N
     for folder in (".git/refs/heads", ".git/logs/refs/heads"):
         (vault / folder / name).write_text("SECRET")
         assert vault / folder / name in look_through(vault).hidden
+
+
+@pytest.mark.parametrize("name", ["Gone", ".ssh"])
+def test_what_goes_while_it_is_looked_at_is_not_hidden(
+    vault: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (vault / name).mkdir()
+    is_open = os.access
+
+    def goes(path: str, *given: Any, **more: Any) -> bool:
+        if path == name:
+            (vault / name).rmdir()
+        return is_open(path, *given, **more)
+
+    monkeypatch.setattr(os, "access", goes)
+    found = look_through(vault)
+    assert not {vault / name} & {*found.hidden, *found.folders}
 
 
 @pytest.mark.parametrize(("name", "floors"), [("d", 1_500), ("d" * 255, 40)])

@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -27,8 +28,9 @@ from agents_app.runtimes.base import Run, RunFailed
 from agents_app.runtimes.claude import options, process
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.runtimes.events import Ended, RuntimeEvent, Said, Warned
-from agents_app.sandboxes import vaults
+from agents_app.sandboxes import bubblewrap, vaults
 from agents_app.sandboxes.base import CannotConfine, VaultChanged
+from agents_app.sandboxes.checks import CHANGED
 from permissions_app.rules.setting import Trust
 from sessions_app import transcripts
 from tests.contracts.stage import KEY, PATIENCE, Stage, sandbox_that_runs
@@ -589,3 +591,24 @@ class TestTheProgram:
         assert failed.code == code
         assert "the disk says no" in failed.message
         assert await answer(hall) == "Well."
+
+    @pytest.mark.parametrize("where", ["while it is looked through", "when it is walled"])
+    async def test_a_vault_that_changed_in_the_moment_of_a_start_is_tried_again(
+        self, place: Place, monkeypatch: pytest.MonkeyPatch, where: str
+    ) -> None:
+        hall = await place.hall(sandbox="bubblewrap")
+        first: list[Any] = ["not yet"]
+
+        def changed_once(real: Callable[..., Any], *given: Any, **more: Any) -> Any:
+            if not first:
+                return real(*given, **more)
+            first.clear()
+            if where == "when it is walled":
+                return ("/bin/sh", "-c", f"echo '{CHANGED}' >&2; exit 1")
+            raise VaultChanged("Not now.")
+
+        module, name = (bubblewrap, "checked") if where == "when it is walled" else (vaults, "look_through")
+        monkeypatch.setattr(module, name, partial(changed_once, getattr(module, name)))
+        heard = await hall.play("Please answer.")
+        assert isinstance(heard[-1], Ended) and heard[-1].response == "Well."
+        assert first == []

@@ -11,10 +11,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop as noop
 
 from agents_app.door import Trouble
-from agents_app.runtimes.base import RunFailed
+from agents_app.runtimes.base import NotThisTime, RunFailed
 from agents_app.runtimes.claude import options
 from agents_app.runtimes.events import Warned
 from agents_app.sandboxes.base import CannotConfine, VaultChanged
+from agents_app.sandboxes.checks import CHANGED
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +37,7 @@ BY_WORDS = (
     ("malformed response", "network_error"),
     ("connection to the api", "network_error"),
 )
+GONE = re.compile(r"bwrap: Can't (?:find source path|get type of source) ")
 MISSING = noop("The program that runs agents is not there, or may not be run.")
 LONGEST_MESSAGE = 500
 LONGEST_LAST_WORDS = 200
@@ -71,6 +73,8 @@ def failure_to_start(error: Exception, last_words: str) -> RunFailed:
     log.warning("A CLI ended (%s). Its last words: %s", type(error).__name__, last_words or "none")
     if not os.access(options.CLI, os.X_OK):
         return RunFailed("cli_missing", _(MISSING))
+    if CHANGED in last_words or GONE.search(last_words):
+        return NotThisTime("cli_crashed", CHANGED)
     words = _SECRET.sub("…", last_words)
     if len(words) > LONGEST_LAST_WORDS or "Traceback" in words or "    at " in words:
         words = ""
@@ -82,7 +86,9 @@ def failure_to_start(error: Exception, last_words: str) -> RunFailed:
 def failure_to_confine(error: CannotConfine) -> RunFailed:
     if not os.access(options.CLI, os.X_OK):
         return RunFailed("cli_missing", _(MISSING))
-    return RunFailed("cli_crashed" if isinstance(error, VaultChanged) else "sandbox_unavailable", str(error))
+    if isinstance(error, VaultChanged):
+        return (NotThisTime if error.is_over_soon else RunFailed)("cli_crashed", str(error))
+    return RunFailed("sandbox_unavailable", str(error))
 
 
 def retry_of(data: dict[str, Any]) -> Warned:

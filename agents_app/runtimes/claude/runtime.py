@@ -5,7 +5,7 @@ import asyncio
 import logging
 import shutil
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from agents_app.door import Door
 from agents_app.egress import Egress
 from agents_app.endings import to_its_end
 from agents_app.reach import Reach
-from agents_app.runtimes.base import CannotResume, RunFailed, RunRequest, Waits
+from agents_app.runtimes.base import CannotResume, NotThisTime, RunFailed, RunRequest, Waits
 from agents_app.runtimes.claude.failures import failure_to_start
 from agents_app.runtimes.claude.process import ClaudeProcess, Fingerprint
 from agents_app.runtimes.claude.refusals import refusals
@@ -35,6 +35,7 @@ from permissions_app.rules.ladder import ToolCall
 log = logging.getLogger(__name__)
 logging.getLogger("claude_agent_sdk").setLevel(logging.CRITICAL)  # it raises what it logs, or we killed it
 
+STARTS = 3  # that are tried where somebody changes the vault in the moment of a start
 CANNOT_RESUME = ("No conversation found", "Failed to resume session")
 BY_THE_CLI = "The deny list refused this before it ran: such files hold secrets. Trust does not lift it."
 NOT_THROUGH_THE_GATE = "The gate did not allow this call."
@@ -93,6 +94,12 @@ class ClaudeRuntime:
         if warm := await self._warm.take(request, Fingerprint.of(request, deny)):
             return warm, True
         request.config.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for _ in range(STARTS - 1):
+            with suppress(NotThisTime):
+                return await self._started(request, deny, waits), False
+        return await self._started(request, deny, waits), False
+
+    async def _started(self, request: RunRequest, deny: list[str], waits: Waits) -> ClaudeProcess:
         process = ClaudeProcess(request, deny, self._door, self._papers, self._egress)
         try:
             async with self._starts.slot(waits):
@@ -100,7 +107,7 @@ class ClaudeRuntime:
         except BaseException:
             await to_its_end(process.end())
             raise
-        return process, False
+        return process
 
 
 class ClaudeRun:
