@@ -18,11 +18,12 @@ from tests.contracts.stage import sandbox_that_runs
 BEFORE = """
 git init -q --bare -b main shared.git && git init -q -b main
 git config user.name Ada && git config user.email ada@example.org
-printf 'shared.git\ndeep\n' > .gitignore && echo pears > notes.md && git add . && git commit -qm pears
+printf 'shared.git\ndeep\nold\n' > .gitignore && echo pears > notes.md && git add . && git commit -qm pears
 git remote add up ./shared.git && git push -q -u up main
 git checkout -q -b plums && echo plums > plums.md && git add . && git commit -qm plums && git push -q up plums
 git checkout -q main && git branch -q -D plums && git branch side
 git init -q deep/project && rm -rf deep/project/.git/hooks
+git worktree add -q -b old old
 """
 WORKS = [
     "echo x >> notes.md && git add -A && git commit -qm 'Häppchen' && git commit -q --amend --no-edit",
@@ -38,6 +39,8 @@ WORKS = [
     "git cherry-pick up/plums && git revert --no-edit HEAD && git reset -q --hard HEAD~2",
     "git worktree add -q -b wt trees/wt && cd trees/wt && git commit -q --allow-empty -m x && cd ../.. "
     "&& git worktree remove trees/wt && git branch -D wt",
+    "cd old && echo x >> notes.md && git commit -qam x && git rebase -q main && git switch -q -c new "
+    "&& git worktree list | grep new && cd .. && git merge -q old && git gc -q && git worktree prune",
     "git fetch -q up && git pull -q && git commit -q --allow-empty -m x && git push -q",
     "git push -q -u up side",
     "git clone -q . trees/copy && cd trees/copy && git config user.name Ben && git remote add a https://x.org/a",
@@ -58,6 +61,10 @@ ENDS = [
     "echo ls > .git/hooks/pre-commit",
     "echo ../notes > .git/commondir",
     "rm .git/commondir",
+    "echo '[core]' > .git/worktrees/old/config.worktree",
+    "echo ../../../evil > .git/worktrees/old/commondir",
+    "mv .git/worktrees .git/away",
+    "mv .git/worktrees/old .git/worktrees/new",
     "mv .git/commondir x",
     "cd deep/project && echo ../../evil > .git/commondir",
     "cd deep/project && echo ls > .git/hooks/pre-commit",
