@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .base import MASK, READ_ONLY, READ_WRITE, CannotConfine, Checked, Identity, Launch
 
-CHANGED = "The vault changed while the wall was built around it. Send the message again."
+CHANGED = "The vault changed while the wall was built around it."
 LONGEST = 120_000  # bytes of one argument
 # The folder, what is expected to be seen, what is not, how many of the names are read-only, and the names:
 # first these, last the hidden ones.

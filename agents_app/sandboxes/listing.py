@@ -27,7 +27,7 @@ GIT_FOLDER = ".git"
 REFS = frozenset({"refs", "logs"})
 _REF = re.compile(rb"[0-9a-f]{40}|ref: refs/")
 
-CLOSED = "A folder of the vault was closed while it was looked through. Send the message again."
+CLOSED = "A folder of the vault was closed while it was looked through."
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would wait for a writer
 _FOLDER = _FILE | os.O_DIRECTORY
 _ENTERED = 0o5  # a folder's bits of who may list it and go through it

@@ -29,17 +29,14 @@ LOOKS = 8  # within more than a second: who builds or installs pauses at times
 TOLD = ".json"
 TICK = 0.01  # seconds: the time of a change may be that much older than the change
 
-MOVING = (
-    "Folders of the vault are being moved, so what agents must not see cannot be found for sure. "
-    "Send the message again in a moment."
-)
+MOVING = "Folders of the vault are being moved: what agents must not see cannot be found for sure right now."
 PUT_AWAY = (
     "A folder with something in it that agents must not see is not where it was, and a new folder cannot be "
-    "looked into. Send the message again when the other agents in this vault have ended."
+    "looked into. Nothing starts here before the other agents in this vault have ended."
 )
 OPENED = (
     "A folder that another agent in this vault may not look into can be looked into by now. "
-    "Send the message again when that agent has ended."
+    "Nothing starts here before that agent has ended."
 )
 
 
