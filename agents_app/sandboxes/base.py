@@ -54,13 +54,9 @@ class CannotConfine(Exception):
 class VaultChanged(CannotConfine):
     """Not at this moment, because of what somebody else does there."""
 
-    is_over_soon = True
-
 
 class VaultBusy(VaultChanged):
     """Nor in the next moments."""
-
-    is_over_soon = False
 
 
 class Sandbox(Protocol):

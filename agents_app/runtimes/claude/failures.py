@@ -14,7 +14,7 @@ from agents_app.door import Trouble
 from agents_app.runtimes.base import NotThisTime, RunFailed
 from agents_app.runtimes.claude import options
 from agents_app.runtimes.events import Warned
-from agents_app.sandboxes.base import CannotConfine, VaultChanged
+from agents_app.sandboxes.base import CannotConfine, VaultBusy, VaultChanged
 from agents_app.sandboxes.checks import CHANGED
 
 log = logging.getLogger(__name__)
@@ -86,8 +86,10 @@ def failure_to_start(error: Exception, last_words: str) -> RunFailed:
 def failure_to_confine(error: CannotConfine) -> RunFailed:
     if not os.access(options.CLI, os.X_OK):
         return RunFailed("cli_missing", _(MISSING))
+    if isinstance(error, VaultBusy):
+        return RunFailed("cli_crashed", str(error))
     if isinstance(error, VaultChanged):
-        return (NotThisTime if error.is_over_soon else RunFailed)("cli_crashed", str(error))
+        return NotThisTime("cli_crashed", str(error))
     return RunFailed("sandbox_unavailable", str(error))
 
 
