@@ -24,7 +24,7 @@ from . import placeholders
 from .base import CannotConfine, Identity
 from .listing import GIT_FOLDER, Listing, as_identity, walk
 
-MOST_ENTRIES = 250_000  # half a second; a vault of notes has some thousands
+MOST_ENTRIES = 250_000  # a vault of notes has some thousands
 HELD = frozenset(placeholders.IN_GIT)
 HELD_ANYWHERE = HELD.union(placeholders.NAMES)
 
