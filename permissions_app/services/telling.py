@@ -2,8 +2,11 @@
 
 Called with the turn's row locked, where the turn is active. That is how its status and what it asks agree: it
 waits as long as something is pending, and not longer.
+
+The audit is told first: whoever a bell wakes writes rows of its own.
 """
 
+from typing import NamedTuple
 from uuid import UUID
 
 from django.db import transaction
@@ -19,16 +22,20 @@ INBOX = "requests"  # the topic of whoever shows what is asked; `workspace` says
 
 
 def tell_asked(request: ToolRequest) -> None:
+    others = _others(request)
+    was_asked(request, others.workspace_id)
     kind, payload = as_asked(request)
     record(request.session_id, kind, payload, turn_id=request.turn_id)
-    was_asked(request, ring_others(request))
+    _ring(request, others)
 
 
 def tell_end(request: ToolRequest, turn_id: UUID | None) -> None:
+    others = _others(request)
+    was_decided(request, others.workspace_id)
     kind, payload = as_end(request)
     record(request.session_id, kind, payload, turn_id=turn_id)
     transaction.on_commit(lambda: bus.ring(bus.turn_topic(request.turn_id), {"type": "decided"}), robust=True)
-    was_decided(request, ring_others(request))
+    _ring(request, others)
 
 
 def let_turn_go_on(turn_id: UUID) -> None:
@@ -40,15 +47,25 @@ def ring_inboxes(workspace_id: int) -> None:
     transaction.on_commit(lambda: bus.ring(INBOX, {"workspace": workspace_id}), robust=True)
 
 
-def ring_others(request: ToolRequest) -> int:
-    """The inboxes of its workspace, which it names, and whoever follows the session that started this one."""
+class _Others(NamedTuple):
+    """Who hears of a request beside its own session: its workspace's inboxes, and the session that started
+    it, where that is of the same workspace."""
+
+    workspace_id: int
+    parent: UUID | None
+
+
+def _others(request: ToolRequest) -> _Others:
     session = Session.objects.filter(pk=request.session_id)
-    workspace: int
-    workspace, parent, parents_workspace = session.values_list(
+    workspace_id, parent, parents = session.values_list(
         "workspace_id", "parent_id", "parent__workspace_id"
     ).get()
-    ring_inboxes(workspace)
-    if parent and parents_workspace == workspace:
-        told = in_short_for_the_bus(frame_for_parent(request, parent))
-        transaction.on_commit(lambda: bus.ring(bus.session_topic(parent), told), robust=True)
-    return workspace
+    return _Others(workspace_id, parent if parents == workspace_id else None)
+
+
+def _ring(request: ToolRequest, others: _Others) -> None:
+    ring_inboxes(others.workspace_id)
+    if others.parent:
+        topic = bus.session_topic(others.parent)
+        told = in_short_for_the_bus(frame_for_parent(request, others.parent))
+        transaction.on_commit(lambda: bus.ring(topic, told), robust=True)

@@ -401,6 +401,18 @@ class TestTheAudit:
             request.session_id,
         )
 
+    def test_is_told_before_any_bell_rings(
+        self, writes: Ask, as_ada: Caller, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        writes("Plans/a.md")  # by a worker that takes the turn, and rings for that
+        happened: list[str] = []
+        monkeypatch.setattr("permissions_app.audit._sink", lambda entry: happened.append(entry.kind))
+        monkeypatch.setattr("sessions_app.bus.ring", lambda topic, payload: happened.append("bell"))
+        request = writes("Plans/b.md")
+        services.grant(as_ada, request.pk)
+        in_short = [each for each, before in zip(happened, ["", *happened], strict=False) if each != before]
+        assert in_short == ["request", "bell", "answer", "bell"]
+
     def test_is_not_told_of_what_came_too_late(
         self, writes: Ask, as_ada: Caller, audited: list[Entry]
     ) -> None:
