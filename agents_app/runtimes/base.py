@@ -79,5 +79,9 @@ class NotThisTime(RunFailed):
     """It did not start because of what somebody else did at that moment."""
 
 
+class HeldBack(RunFailed):
+    """It did not start because of another agent in its vault, which may be one that rests."""
+
+
 class CannotResume(RunFailed):
     """Nothing has happened yet: what it was to go on from is not to be had."""

@@ -21,6 +21,8 @@ from sessions_app import transcripts
 from tests.contracts.stage import Stage, door_to, sandbox_that_runs
 from tests.scripted_model import ScriptedModel, calls
 
+SOON = 30.0  # seconds, on a busy machine
+
 
 @pytest.fixture
 def model() -> Iterator[ScriptedModel]:
@@ -102,22 +104,46 @@ async def test_what_rests_gives_way_where_there_is_no_room_for_both(stage: Stage
     assert resting(other)
 
 
-async def test_what_one_that_rests_put_away_keeps_others_from_starting(
+async def test_one_that_rests_ends_where_another_could_not_start_beside_it(
     stage: Stage, model: ScriptedModel
 ) -> None:
-    """It could take it out again, for another that did not see what is secret in it."""
+    """What it put away it could take out again, for another that did not see what is secret in it. So the
+    other starts only when it has ended; whom a person speaks to in another vault is not disturbed."""
     (stage.vault / "Project").mkdir()
     (stage.vault / "Project/.env").write_text("SECRET")
     away = "mkdir away && mv Project away/x && chmod 111 away; ls -a away/x"
     model.script("put it away", [calls("Bash", command=away), say("Done.")])
     assert response(await stage.play("put it away")) == "Done."
+    elsewhere = stage.vault.parent / "elsewhere"
+    elsewhere.mkdir()
+    apart = Stage(stage.runtime, stage.sandbox, elsewhere, stage.home, stage.trust)
+    await apart.play("hi")
     other = Stage(stage.runtime, stage.sandbox, stage.vault, stage.home, stage.trust)
-    with pytest.raises(RunFailed, match="is not where it was") as failed:
-        await other.play("hi")
-    assert failed.value.code == "cli_crashed"
-    assert isinstance(stage.runtime, ClaudeRuntime)
-    await stage.runtime.forget(stage.session_id)
-    assert response(await other.play("hi", resume=False)) == "ok"
+    model.script("look", [calls("Bash", command="ls -A away; cat away/x/Project/.env"), say("Looked.")])
+    events = await other.play("look")
+    assert "SECRET" not in str(events) and response(events) == "Looked."
+    assert resting(apart) and resting(other) and not resting(stage)
+
+
+async def test_beside_one_that_works_it_does_not_start(stage: Stage, model: ScriptedModel) -> None:
+    (stage.vault / "Project").mkdir()
+    (stage.vault / "Project/.env").write_text("SECRET")
+    away = "mkdir away && mv Project away/x && chmod 111 away; ls -a away/x"
+    model.script("put it away", [calls("Bash", command=away), calls("Bash", command="sleep 60")])
+    working = asyncio.create_task(stage.play("put it away"))
+    try:
+        async with asyncio.timeout(SOON):
+            while (stage.vault / "Project").exists() or (
+                stage.vault / "away"
+            ).stat().st_mode & 0o777 != 0o111:
+                await asyncio.sleep(0.05)
+        other = Stage(stage.runtime, stage.sandbox, stage.vault, stage.home, stage.trust)
+        with pytest.raises(RunFailed, match="is not where it was") as failed:
+            await other.play("hi")
+        assert failed.value.code == "cli_crashed"
+    finally:
+        working.cancel()
+        await asyncio.wait({working})
 
 
 @with_and_without_a_wall

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop as noop
 
 from agents_app.door import Trouble
-from agents_app.runtimes.base import NotThisTime, RunFailed
+from agents_app.runtimes.base import HeldBack, NotThisTime, RunFailed
 from agents_app.runtimes.claude import options
 from agents_app.runtimes.events import Warned
 from agents_app.sandboxes.base import CannotConfine, VaultBusy, VaultChanged
@@ -87,7 +87,7 @@ def failure_to_confine(error: CannotConfine) -> RunFailed:
     if not os.access(options.CLI, os.X_OK):
         return RunFailed("cli_missing", _(MISSING))
     if isinstance(error, VaultBusy):
-        return RunFailed("cli_crashed", str(error))
+        return HeldBack("cli_crashed", str(error))
     if isinstance(error, VaultChanged):
         return NotThisTime("cli_crashed", str(error))
     return RunFailed("sandbox_unavailable", str(error))

@@ -5,7 +5,7 @@ import asyncio
 import logging
 import shutil
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from agents_app.door import Door
 from agents_app.egress import Egress
 from agents_app.endings import to_its_end
 from agents_app.reach import Reach
-from agents_app.runtimes.base import CannotResume, NotThisTime, RunFailed, RunRequest, Waits
+from agents_app.runtimes.base import CannotResume, HeldBack, NotThisTime, RunFailed, RunRequest, Waits
 from agents_app.runtimes.claude.failures import failure_to_start
 from agents_app.runtimes.claude.process import ClaudeProcess, Fingerprint
 from agents_app.runtimes.claude.refusals import refusals
@@ -95,8 +95,13 @@ class ClaudeRuntime:
             return warm, True
         request.config.mkdir(mode=0o700, parents=True, exist_ok=True)
         for _ in range(STARTS - 1):
-            with suppress(NotThisTime):
+            try:
                 return await self._started(request, deny, waits), False
+            except NotThisTime:
+                continue
+            except HeldBack:
+                if not await self._warm.leave(request.vault):
+                    raise
         return await self._started(request, deny, waits), False
 
     async def _started(self, request: RunRequest, deny: list[str], waits: Waits) -> ClaudeProcess:

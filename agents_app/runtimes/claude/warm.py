@@ -7,7 +7,9 @@ meanwhile.
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from uuid import UUID
 
 from agents_app.endings import to_its_end
@@ -79,6 +81,12 @@ class WarmProcesses:
             resting.timer.cancel()
             await to_its_end(resting.process.end())
 
+    async def leave(self, vault: Path) -> bool:
+        """Ends all that rest in it; False where none does."""
+        there = [each for each, it in self._resting.items() if it.process.fingerprint.vault == vault]
+        await self._end(there)
+        return bool(there)
+
     def __contains__(self, session_id: UUID) -> bool:
         return session_id in self._resting
 
@@ -86,7 +94,10 @@ class WarmProcesses:
         return sum(each.holds for each in self._resting.values())
 
     async def close(self) -> None:
-        for session in tuple(self._resting):
+        await self._end(tuple(self._resting))
+
+    async def _end(self, sessions: Iterable[UUID]) -> None:
+        for session in sessions:
             self._let_go(session)
         if self._ending:
             await asyncio.wait(tuple(self._ending))
