@@ -146,22 +146,32 @@ def remove_all(path: Path) -> None:
     """A folder with all that is in it, through no link, when nobody writes there any more. An agent may have
     made it deeper than any path and any recursion: what lies two floors down is brought up before its folder
     is removed. It may have closed folders to its own user, us: they are opened. What cannot be removed keeps
-    nobody from the rest; the first of it is raised, an OSError."""
-    problems = list[OSError]()
-    path.chmod(0o700)
-    handle = os.open(path, _STEP)
-    try:
-        tried = set[str]()
+    nobody from the rest; the first of it is raised, an OSError. Two may remove it at once: what is gone is
+    no problem of theirs, and each removes what it brought up."""
+    with suppress(FileNotFoundError):
+        path.chmod(0o700)
+        handle = os.open(path, _STEP)
+        try:
+            _remove_through(handle, path)
+        finally:
+            os.close(handle)
+
+
+def _remove_through(handle: int, path: Path) -> None:
+    problems, tried = list[OSError](), set[str]()
+    while True:
         while folders := _all_but_folders(handle, problems) - tried:
             tried |= folders
             for name in folders:
                 with _noted(problems):
                     _bring_up(name, handle, problems)
-    finally:
-        os.close(handle)
-    if problems:
-        raise problems[0]
-    path.rmdir()
+        if problems:
+            raise problems[0]
+        try:
+            return path.rmdir()
+        except OSError:  # the other one may have brought something up just now
+            if not _all_but_folders(handle, problems) - tried:
+                raise
 
 
 def _bring_up(name: str, handle: int, problems: list[OSError]) -> None:
@@ -192,6 +202,8 @@ def _all_but_folders(handle: int, problems: list[OSError]) -> set[str]:
 def _noted(problems: list[OSError]) -> Iterator[None]:
     try:
         yield
+    except FileNotFoundError:
+        pass
     except OSError as problem:
         problems.append(problem)
 

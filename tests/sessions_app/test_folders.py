@@ -2,6 +2,7 @@
 
 import os
 import socket
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 from sessions_app import folders
 from sessions_app.folders import Folder, remove_all
 from tests.plain_user import acting_as, dig, folder_of_a_plain_user
+
+SOON = 30.0  # seconds, on a busy machine
 
 
 @pytest.fixture
@@ -258,6 +261,24 @@ def test_a_folder_is_removed_with_all_that_is_in_it_and_through_no_link(inside: 
     remove_all(inside)
     assert [path.name for path in inside.parent.iterdir()] == ["outside"]
     assert (inside.parent / "outside/secret").read_text() == "secret"
+
+
+def test_two_may_remove_it_at_once(tmp_path: Path) -> None:
+    """Who deletes a chat, and the worker whose turn in it ends."""
+    with ThreadPoolExecutor(3) as pool:
+        for number in range(50):
+            for branch in "abcdef":
+                (inner := tmp_path / str(number) / branch / "b/c/d/e").mkdir(parents=True)
+                (inner / "note.md").touch()
+            together = threading.Barrier(3)
+
+            def remove(path: Path = tmp_path / str(number), together: threading.Barrier = together) -> None:
+                together.wait(SOON)
+                remove_all(path)
+
+            for done in [pool.submit(remove) for _ in range(3)]:
+                done.result(SOON)
+    assert not list(tmp_path.iterdir())
 
 
 def test_one_that_is_deeper_than_any_path_is_removed(inside: Path) -> None:
