@@ -1,15 +1,16 @@
 """What was asked, and what was answered, survives the end of each process."""
 
-import signal
 import sqlite3
+import time
 from contextlib import closing
 from typing import Any
 
+import psutil
 import pytest
 
 from agents_app.demo_model.wire import say
 from tests.processes.program import Program, assert_no_gaps, of_type
-from tests.processes.running import RunningUp
+from tests.processes.running import PATIENCE, RunningUp
 from tests.scripted_model import ScriptedModel, calls
 
 pytestmark = pytest.mark.processes
@@ -37,11 +38,16 @@ def grant(program: Program, request: str) -> None:
 
 def stand_still(up: RunningUp) -> None:
     """The worker, in a moment in which it writes nothing: else nobody could answer either."""
-    for _ in range(100):
-        up.kill("turns", signal.SIGSTOP)
+    worker, until = psutil.Process(up.pid_of("turns")), time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        worker.suspend()
+        while worker.status() != psutil.STATUS_STOPPED:
+            time.sleep(0.001)
         if not is_being_written(up):
             return
-        up.kill("turns", signal.SIGCONT)
+        worker.resume()
+        while is_being_written(up) and time.monotonic() < until:  # else it never comes to the end of it
+            time.sleep(0.01)
     raise AssertionError("The worker wrote each time that it was stopped.")
 
 
