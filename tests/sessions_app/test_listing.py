@@ -279,7 +279,10 @@ class TestRings:
         monkeypatch.setattr(bus, "_publish", rung.publish)
         return rung
 
-    def test_one_transaction_rings_once_and_after_its_commit(self, session: Session, rung: Rung) -> None:
+    def test_one_transaction_rings_once_and_after_its_commit(
+        self, session: Session, rung: Rung, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(bus, "monotonic", lambda: 1.0)  # all of it in one moment
         with transaction.atomic():
             for _ in range(3):
                 record_all(session.pk, [(EventType.DONE, {}), (EventType.SESSION_UPDATED, {})])
