@@ -11,6 +11,9 @@ own say so: it is held by an empty file.
 
 An empty file holds `.mcp.json` where git can be kept from listing it: the CLI writes no file in the place of
 a folder, and would say so before anybody is asked.
+
+What is ours is told by a mode that nobody makes by chance. Where a file system keeps none (NTFS, FAT, the
+folders of Windows under WSL), a note in the folder says so, and keeps git from listing it.
 """
 
 import errno
@@ -33,6 +36,8 @@ HERE = b".\n"
 FILE = ".mcp.json"  # the one of them that is a file and that an agent may write once a person allows it
 OURS = 0o1755  # nobody makes a folder with this mode by chance
 OUR_FILE = 0o1644  # nor an empty file with this one
+NOTE = ".gitignore"
+OUR_NOTE = b"# Held by Parachute while agents run here; see docs/sandboxes.md.\n*\n"
 
 Act = Callable[[int], None]  # in an open folder
 LEFT_ALONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EROFS)
@@ -147,7 +152,10 @@ def _make(name: str, parent: int) -> None:
         os.mkdir(name, 0o755, dir_fd=parent)
         handle = os.open(name, _STEP, dir_fd=parent)
         try:
-            os.fchmod(handle, OURS)
+            with suppress(OSError):
+                os.fchmod(handle, OURS)
+            if not _has_our_mode(os.fstat(handle)):
+                _write(NOTE, OUR_NOTE, handle)
         finally:
             os.close(handle)
 
@@ -174,26 +182,30 @@ def _take_in_git(parent: int) -> None:
     _make(HOOKS, parent)
     _make_file(MORE_SETTINGS, parent)
     with suppress(FileExistsError):  # ours, of another agent or of one that was killed; or a person's own
-        handle = os.open(COMMON, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=parent)
-        try:
-            os.write(handle, HERE)
-        finally:
-            os.close(handle)
+        _write(COMMON, HERE, parent)
+
+
+def _write(name: str, content: bytes, parent: int) -> None:
+    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=parent)
+    try:
+        os.write(handle, content)
+    finally:
+        os.close(handle)
 
 
 def _give_back_in_git(parent: int) -> None:
     _remove(HOOKS, parent)
     _remove(MORE_SETTINGS, parent)
     with suppress(OSError):
-        if _says_here(COMMON, parent):
+        if _says(HERE, COMMON, parent):
             os.unlink(COMMON, dir_fd=parent)
 
 
-def _says_here(path: Path | str, parent: int | None = None) -> bool:
+def _says(content: bytes, path: Path | str, parent: int | None = None) -> bool:
     """Waits for nobody: an agent may put a pipe there."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=parent)
     try:
-        return os.read(handle, len(HERE) + 1) == HERE
+        return os.read(handle, len(content) + 1) == content
     finally:
         os.close(handle)
 
@@ -201,10 +213,22 @@ def _says_here(path: Path | str, parent: int | None = None) -> bool:
 def _remove(name: str, parent: int) -> None:
     with suppress(OSError):  # what has something in it is not ours any more
         found = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        if _is_our_folder(found):
-            os.rmdir(name, dir_fd=parent)
-        elif _is_our_file(found):
+        if _is_our_file(found):
             os.unlink(name, dir_fd=parent)
+        elif _has_our_mode(found) or _is_without_our_note(name, parent):
+            os.rmdir(name, dir_fd=parent)
+
+
+def _is_without_our_note(name: str, parent: int) -> bool:
+    """Whether one lay in it, and is removed."""
+    handle = os.open(name, _STEP, dir_fd=parent)
+    try:
+        if not _says(OUR_NOTE, NOTE, handle):
+            return False
+        os.unlink(NOTE, dir_fd=handle)
+        return True
+    finally:
+        os.close(handle)
 
 
 def is_ours(path: Path) -> bool:
@@ -212,12 +236,15 @@ def is_ours(path: Path) -> bool:
     with suppress(OSError):
         found = path.lstat()
         if path.name == COMMON and stat.S_ISREG(found.st_mode):
-            return _says_here(path)
-        return _is_our_file(found) or (_is_our_folder(found) and not any(path.iterdir()))
+            return _says(HERE, path)
+        if stat.S_ISDIR(found.st_mode):
+            names = os.listdir(path)
+            return _says(OUR_NOTE, path / NOTE) if names == [NOTE] else _has_our_mode(found) and not names
+        return _is_our_file(found)
     return False
 
 
-def _is_our_folder(found: os.stat_result) -> bool:
+def _has_our_mode(found: os.stat_result) -> bool:
     return stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) == OURS
 
 

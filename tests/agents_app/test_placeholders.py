@@ -1,10 +1,12 @@
 """Names that are held while agents run, and what a person and git see of it."""
 
+import errno
 import os
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -150,19 +152,38 @@ def test_a_name_that_is_held_is_told_from_a_file_of_a_persons(vault: Path) -> No
     let_go()
 
 
+def keeps_none(handle: int, mode: int) -> None: ...
+
+
+def refuses(handle: int, mode: int) -> None:
+    raise PermissionError(errno.EPERM, "Operation not permitted")
+
+
+def keeps_those_of_folders(handle: int, mode: int, fchmod: Any = os.fchmod) -> None:
+    fchmod(handle, 0o644 if mode == placeholders.OUR_FILE else mode)
+
+
+@pytest.mark.parametrize("fchmod", [keeps_none, refuses, keeps_those_of_folders])
 def test_where_the_file_system_keeps_no_such_mode_a_folder_holds_the_name(
-    vault: Path, monkeypatch: pytest.MonkeyPatch
+    vault: Path, monkeypatch: pytest.MonkeyPatch, fchmod: Any
 ) -> None:
-    fchmod = os.fchmod
-
-    def forgets(handle: int, mode: int) -> None:
-        fchmod(handle, 0o644 if mode == placeholders.OUR_FILE else mode)
-
-    monkeypatch.setattr(os, "fchmod", forgets)
-    let_go = hold(vault)
-    assert (vault / ".mcp.json").is_dir()
+    """As NTFS, FAT and the folders of Windows do."""
+    git(vault, "init", "-q")
+    listed = git(vault, "status", "--short")
+    hooks = [*(vault / ".git/hooks").iterdir()]
+    monkeypatch.setattr(os, "fchmod", fchmod)
+    let_go, another = hold(vault), hold(vault)
+    assert all((vault / name).is_dir() and placeholders.is_ours(vault / name) for name in HELD)
+    assert git(vault, "status", "--short") == listed
+    let_go_of_git = placeholders.hold_repositories(vault, [vault / ".git"], vault.parent / "locks")
+    let_go_of_git()
     let_go()
-    assert names(vault) == {"project"}
+    (vault / ".vscode/settings.json").touch()
+    another()
+    assert names(vault) == {".git", "project", ".vscode"}
+    assert names(vault / ".vscode") == {"settings.json"}
+    assert not (vault / ".git/config.worktree").exists()
+    assert [*(vault / ".git/hooks").iterdir()] == hooks
 
 
 def test_a_repository_says_where_it_is_until_the_last_one_lets_go(vault: Path) -> None:
