@@ -9,5 +9,6 @@ from agents_app.sandboxes.base import MARK
 
 from .ended import end_everything, marked
 from .orders import executable, new_mark, orders_for
+from .still import standing_still
 
-__all__ = ["MARK", "end_everything", "executable", "marked", "new_mark", "orders_for"]
+__all__ = ["MARK", "end_everything", "executable", "marked", "new_mark", "orders_for", "standing_still"]

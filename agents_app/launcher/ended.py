@@ -50,15 +50,18 @@ def end_everything(
     return len(ended)
 
 
-def marked(mark: str) -> list[Process]:
-    """Every process that carries the mark, shares a session with one that does, or descends from one."""
-    if len(mark) < 16:
+def marked(*marks: str) -> list[Process]:
+    """Every process that carries a mark, shares a session with one that does, or descends from one."""
+    if any(len(mark) < 16 for mark in marks):
         raise ValueError("A mark that can be met by chance would end strangers.")
     table = {each.pid: each for each in _processes() if each.pid != os.getpid()}
     # A launcher that is not its program yet has the mark in its orders, and still the worker's session.
-    found = {pid for pid, each in table.items() if mark.encode() in each.environment}
-    whole = f"{MARK}={mark}".encode()
-    sessions = {table[pid].session for pid in found if whole in table[pid].environment.split(b"\0")}
+    words = [mark.encode() for mark in marks]
+    found = {pid for pid, each in table.items() if any(mark in each.environment for mark in words)}
+    whole = {f"{MARK}={mark}".encode() for mark in marks}
+    sessions = {
+        table[pid].session for pid in found if not whole.isdisjoint(table[pid].environment.split(b"\0"))
+    }
     sessions.discard(os.getsid(0))  # whatever went wrong, never the worker's
     # These two find what dropped its environment, as `env -i` does.
     found |= {pid for pid, each in table.items() if each.session in sessions}

@@ -28,7 +28,8 @@ class Launch:
     `vault` and `writable` are bound read-write, `readable` read-only, and `masked` is hidden; each at its
     own path, and where one lies in another the deeper one counts; of the same path the narrower. All but the
     masked ones must exist. Behind a wall it does not start where one of the `checked` is not what was found,
-    or is not shown as it should be: somebody swapped it. A program without a wall has no `limits`.
+    or is not shown as it should be: somebody swapped it. When the wall stands, and before its program runs,
+    it `tells` so on the standard error. A program without a wall has no `limits`.
     """
 
     argv: tuple[str, ...]
@@ -41,6 +42,7 @@ class Launch:
     limits: Limits | None = None
     groups: tuple[Group, ...] = ()
     checked: tuple[Checked, ...] = ()
+    tells: str = ""
 
     @property
     def mark(self) -> str:

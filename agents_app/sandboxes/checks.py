@@ -38,9 +38,11 @@ look() {
 
 def checked(launch: Launch) -> tuple[str, ...]:
     """The launch's command line, with the look before it where there is something to look at."""
-    if not launch.checked:
+    if not (launch.checked or launch.tells):
         return launch.argv
-    script = f'({LOOK}{_looks(launch)}) || {{ echo {shlex.quote(CHANGED)} >&2; exit 1; }}; exec "$@"'
+    looks = f"({LOOK}{_looks(launch)}) || {{ echo {shlex.quote(CHANGED)} >&2; exit 1; }}; "
+    told = f"echo {shlex.quote(launch.tells)} >&2; " if launch.tells else ""
+    script = f'{looks}{told}exec "$@"'
     if len(script.encode(errors="surrogateescape")) > LONGEST:
         raise CannotConfine(f"{launch.vault} has too many files that steer agents ({len(launch.checked)}).")
     return ("/bin/sh", "-c", script, "sh", *launch.argv)

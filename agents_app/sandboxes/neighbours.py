@@ -16,8 +16,8 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -29,6 +29,9 @@ LOOKS = 8  # within more than a second: who builds or installs pauses at times
 TOLD = ".json"
 TICK = 0.01  # seconds: the time of a change may be that much older than the change
 
+WAITS = 30.0  # seconds, for the others' walls
+
+BUILDING = "Other agents are being started in this vault, and it takes them too long. Try again in a moment."
 MOVING = "Folders of the vault are being moved: what agents must not see cannot be found for sure right now."
 PUT_AWAY = (
     "A folder with something in it that agents must not see is not where it was, and a new folder cannot be "
@@ -46,6 +49,7 @@ class Neighbour:
 
     known: frozenset[Identity]
     closed: frozenset[Identity]
+    mark: str = ""  # of its processes, if they may move something
 
     def misses(self, found: Found) -> bool:
         return not self.known <= found.known
@@ -86,15 +90,38 @@ def _nothing_moved(found: Found, since: int) -> bool:
         return False
 
 
-def tell(vault: Path, found: Found, locks: Path, *, moves_things: bool = True) -> Callable[[], None]:
-    """Tells the next ones, until what it returns is called."""
+@contextmanager
+def one_at_a_time(vault: Path, locks: Path) -> Iterator[None]:
+    """Of those who build a wall in it: who is let in would run while the other looks."""
+    folder = _told_in(vault, locks)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    until = time.monotonic() + WAITS
+    with (folder / "building").open("w") as lock:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                if time.monotonic() > until:
+                    raise VaultBusy(BUILDING) from error
+                time.sleep(TICK)  # noqa: TID251 - it blocks, and not for ever
+            else:
+                break
+        yield
+
+
+def tell(
+    vault: Path, found: Found, locks: Path, mark: str = "", *, moves_things: bool = True
+) -> Callable[[], None]:
+    """Tells the next ones, until what it returns is called. `mark`: of the processes behind it."""
     folder = _told_in(vault, locks)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / f"{uuid4().hex}{TOLD}"
     file = path.with_suffix(".new").open("x")
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
-        json.dump([[*found.known] if moves_things else [], [*found.closed]], file)
+        json.dump(
+            [[*found.known] if moves_things else [], [*found.closed], mark if moves_things else ""], file
+        )
         file.flush()
         path.with_suffix(".new").rename(path)
     except BaseException:
@@ -118,8 +145,8 @@ def _read(path: Path) -> Neighbour | None:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            known, closed = json.load(file)
-            return Neighbour(frozenset(known), frozenset(closed))
+            known, closed, mark = json.load(file)
+            return Neighbour(frozenset(known), frozenset(closed), mark)
         path.unlink()  # its worker was killed, and its agent with it
     return None
 

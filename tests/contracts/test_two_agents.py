@@ -34,7 +34,7 @@ def agent(walled: Runs, script: str, sign: str, patterns: tuple[str, ...] | None
     given = launch(walled, script, patterns, environment={"PATH": "/usr/bin:/bin", MARK: mark})
     with acting_as(walled.vault.stat().st_uid):
         found = look_through(walled.vault)
-        end = neighbours.tell(walled.vault, found, locks_of(walled), moves_things=patterns != ())
+        end = neighbours.tell(walled.vault, found, locks_of(walled), mark, moves_things=patterns != ())
     try:
         with walled.started(given) as process:
             wait_for(walled.vault / sign)
@@ -69,13 +69,11 @@ def what_is_seen(walled: Runs, patterns: tuple[str, ...] | None) -> str:
 )
 @pytest.mark.parametrize("patterns", [None, ()])
 def test_what_one_moves_to_and_fro_the_next_does_not_see(
-    walled: Runs, patterns: tuple[str, ...] | None, monkeypatch: pytest.MonkeyPatch
+    walled: Runs, patterns: tuple[str, ...] | None
 ) -> None:
-    monkeypatch.setattr(neighbours, "LOOKS", 3)
     project_of(walled)
     with agent(walled, HOPS, "Notes/hopping"):
-        seen = [what_is_seen(walled, patterns) for _ in range(STARTS)]
-    assert not any("SECRET" in each for each in seen)
+        assert {what_is_seen(walled, patterns) for _ in range(STARTS)} == {"ran\n"}
     assert what_is_seen(walled, patterns) == "ran\n"
 
 

@@ -3,20 +3,22 @@
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from agents_app.launcher import MARK, end_everything, executable, new_mark
+from agents_app.launcher import MARK, end_everything, executable, new_mark, standing_still
 from agents_app.limits import MB, Limits
+from agents_app.runtimes.claude.options import STANDS
 from agents_app.sandboxes import engine, neighbours
 from agents_app.sandboxes.base import Launch, Sandbox
 from agents_app.sandboxes.bubblewrap import Bubblewrap
 from agents_app.sandboxes.container import Container
 from agents_app.sandboxes.vaults import shown
-from tests.contracts.runs import Runs
+from tests.contracts.runs import PATIENCE, Runs
 from tests.plain_user import PLAIN, acting_as
 
 SYSTEMS_PYTHON = "/usr/bin/python3"  # ours may lie where a plain user may not go
@@ -59,7 +61,7 @@ def locks_of(walled: Runs) -> Path:
 
 
 def launch(walled: Runs, script: str, patterns: tuple[str, ...] | None = None, **more: object) -> Launch:
-    """As a session has it: with the inside of its vault."""
+    """As a session has it: with the inside of its vault. Nobody stands still for it."""
     home, projects = walled.vault.parent / "home", walled.vault / ".claude/projects"
     told = partial(neighbours.told, walled.vault, locks_of(walled))
     with acting_as(walled.vault.stat().st_uid):
@@ -78,13 +80,26 @@ def launch(walled: Runs, script: str, patterns: tuple[str, ...] | None = None, *
 def run(
     walled: Runs, script: str, patterns: tuple[str, ...] | None = None
 ) -> subprocess.CompletedProcess[str]:
+    """While its wall is built all others stand still."""
     mark = new_mark()
     environment = {"PATH": "/usr/bin:/bin", MARK: mark}
-    try:
-        return walled.run(launch(walled, script, patterns, environment=environment))
-    finally:
-        end_everything(mark)
-        walled.sandbox.end(mark)
+    with ExitStack() as stands:
+        try:
+            with acting_as(walled.vault.stat().st_uid):
+                stands.enter_context(neighbours.one_at_a_time(walled.vault, locks_of(walled)))
+                others = [each.mark for each in neighbours.told(walled.vault, locks_of(walled)) if each.mark]
+                stands.enter_context(standing_still(others))
+            given = launch(walled, script, patterns, environment=environment, tells=STANDS)
+            with walled.started(given) as process:
+                assert process.stderr
+                said = process.stderr.readline()
+                stands.close()
+                out, err = process.communicate(timeout=PATIENCE)
+            err = err if said.strip() == STANDS else said + err
+            return subprocess.CompletedProcess(list(given.argv), process.returncode, out, err)
+        finally:
+            end_everything(mark)
+            walled.sandbox.end(mark)
 
 
 def project_of(walled: Runs, name: str = "Project") -> Path:

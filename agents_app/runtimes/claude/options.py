@@ -25,6 +25,7 @@ DOOR = "http://door.invalid"  # never resolved: the CLI speaks to the door's soc
 CLI = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
 BUFFER = 64 << 20  # a picture of 2 MB would kill the client at the default
 GATE_TIMEOUT = 60.0
+STANDS = "The wall of this process stands."
 
 TOOLS = [
     *("Read", "Write", "Edit", "NotebookEdit", "Glob", "Grep", "Bash"),
@@ -97,9 +98,17 @@ class Doors:
     web: Callable[[Launch], Launch] | None = None
 
 
-def launch_for(request: RunRequest, *, papers: Path, mark: str, doors: Doors, ends: ExitStack) -> Launch:
+@dataclass(frozen=True)
+class Until:
+    """What is undone with the end of a process, and what already when its wall stands."""
+
+    ends: ExitStack
+    stands: ExitStack
+
+
+def launch_for(request: RunRequest, *, papers: Path, mark: str, doors: Doors, until: Until) -> Launch:
     """The process itself: exactly this environment, exactly these places, behind the request's wall. What the
-    wall leaves on the host goes with `ends`."""
+    wall leaves on the host is undone."""
     environment = {
         **RETRIES,
         **settings.PARACHUTE_AGENT_ENVIRONMENT,
@@ -128,8 +137,8 @@ def launch_for(request: RunRequest, *, papers: Path, mark: str, doors: Doors, en
     launch = doors.web(launch) if doors.web else launch
     if not request.sandbox.is_wall:
         return request.sandbox.confine(launch)
-    ends.callback(request.sandbox.end, mark)
-    return request.sandbox.confine(_with_vault(launch, request, ends))
+    until.ends.callback(request.sandbox.end, mark)
+    return request.sandbox.confine(_with_vault(launch, request, until))
 
 
 def _patience() -> dict[str, str]:
@@ -142,12 +151,17 @@ def _patience() -> dict[str, str]:
     }
 
 
-def _with_vault(launch: Launch, request: RunRequest, ends: ExitStack) -> Launch:
-    """With the inside of the vault as it is at this moment, and the limits."""
+def _with_vault(launch: Launch, request: RunRequest, until: Until) -> Launch:
+    """With the inside of the vault as it is at this moment, and the limits. Other agents stand still in it
+    from the first look until the wall stands."""
+    ends = until.ends
 
     def hold(repositories: Sequence[Path]) -> None:
         ends.callback(placeholders.hold_repositories(request.vault, repositories, _locks()))
 
+    until.stands.enter_context(neighbours.one_at_a_time(request.vault, _locks()))
+    others = [each.mark for each in neighbours.told(request.vault, _locks()) if each.mark]
+    until.stands.enter_context(launcher.standing_still(others))
     is_read_only = request.writable == ()  # then nothing is planted in it, and nothing moved by this one
     if not is_read_only:
         ends.callback(placeholders.hold(request.vault, request.directory, _locks()))
@@ -158,7 +172,9 @@ def _with_vault(launch: Launch, request: RunRequest, ends: ExitStack) -> Launch:
         neighbours=partial(neighbours.told, request.vault, _locks()),
         hidden=request.masked,
     )
-    ends.callback(neighbours.tell(request.vault, inside.found, _locks(), moves_things=not is_read_only))
+    ends.callback(
+        neighbours.tell(request.vault, inside.found, _locks(), launch.mark, moves_things=not is_read_only)
+    )
     if any(request.directory.is_relative_to(hidden) for hidden in inside.masked):
         raise CannotConfine(
             f"Agents may not look into {request.directory}. Open it, or choose another folder."
@@ -169,6 +185,7 @@ def _with_vault(launch: Launch, request: RunRequest, ends: ExitStack) -> Launch:
         readable=(*launch.readable, *inside.readable),
         masked=(*launch.masked, *inside.masked),
         checked=inside.checked,
+        tells=STANDS,
         limits=settings.PARACHUTE_LIMITS,
     )
 

@@ -26,12 +26,13 @@ from agents_app import launcher
 from agents_app.carrying import Carrier
 from agents_app.door import Door, Trouble
 from agents_app.egress import Egress, EgressPass
+from agents_app.endings import to_its_end
 from agents_app.launcher.outward import outward
 from agents_app.reach import Reach
 from agents_app.runtimes.base import RunRequest
 from agents_app.runtimes.claude import memory
 from agents_app.runtimes.claude.failures import failure_to_confine, failure_to_start
-from agents_app.runtimes.claude.options import Doors, Hooks, launch_for, options_for
+from agents_app.runtimes.claude.options import STANDS, Doors, Hooks, Until, launch_for, options_for
 from agents_app.sandboxes.base import CannotConfine, Launch
 from agents_app.sandboxes.mounts import leaves_open, named_paths, settings_held
 from permissions_app.audit import PLATFORM
@@ -42,6 +43,7 @@ from permissions_app.rules.ladder import ToolCall
 
 log = logging.getLogger(__name__)
 
+STANDS_WITHIN = 20.0  # seconds: other agents in the vault stand still meanwhile
 STARTS_WITHIN = 45.0  # the SDK would wait a minute, and raise a bare Exception
 CLOSES_WITHIN = 5.0
 BETWEEN_TURNS = Decision(Verdict.DENY, "turn_over", "No turn is running in this session.")
@@ -113,11 +115,18 @@ class ClaudeProcess:
         self._is_started = False
         self._shown: list[tuple[Path, int]] | None = None  # by its wall, if it has one, since its start
         self._ends = ExitStack()  # what its wall has left on the host
+        self._building = ExitStack()  # what others wait for until it stands
+        self._stands = asyncio.Event()
 
     async def start(self, request: RunRequest) -> None:
         if self._egress:
             self._out = self._egress.issue(self.session_id)
-        options = await asyncio.to_thread(self._options, request)
+        try:
+            options = await to_its_end(asyncio.to_thread(self._options, request))
+        except BaseException:
+            await to_its_end(asyncio.to_thread(self._building.close))
+            raise
+        letting_go = asyncio.create_task(self._let_others_go())
         self.client = ClaudeSDKClient(options)
         self._is_started = True
         try:
@@ -127,7 +136,20 @@ class ClaudeProcess:
                     await self._out.is_open.wait()
         except (ClaudeSDKError, OSError) as error:
             raise failure_to_start(error, self.heard()) from error
+        finally:
+            self._stands.set()
+            await to_its_end(asyncio.wait({letting_go}))
         self._own = await asyncio.to_thread(self._marked)
+
+    async def _let_others_go(self) -> None:
+        """When its wall stands, or could not be built, or keeps them for too long."""
+        try:
+            async with asyncio.timeout(STANDS_WITHIN):
+                await self._stands.wait()
+        except TimeoutError:
+            log.warning("A wall did not stand within %d s; its start is given up.", STANDS_WITHIN)
+            await self.kill()
+        await asyncio.to_thread(self._building.close)
 
     def serve(self, turn: Served, turn_id: str) -> None:
         self._serves, self._pass.turn = turn, turn_id
@@ -208,7 +230,8 @@ class ClaudeProcess:
         papers = Path(self._papers.name)
         try:
             doors = Doors(self._pass.token, self._door.socket, self._way_out if self._out else None)
-            launch = launch_for(request, papers=papers, mark=self._mark, doors=doors, ends=self._ends)
+            until = Until(self._ends, self._building)
+            launch = launch_for(request, papers=papers, mark=self._mark, doors=doors, until=until)
             self._shown = named_paths(launch) if request.sandbox.is_wall else None
         except CannotConfine as error:
             raise failure_to_confine(error) from error
@@ -219,8 +242,14 @@ class ClaudeProcess:
         deny = list(self.fingerprint.deny)
         hooks = Hooks(gate=self._before_tool, ask=self._may_use, after=self._after_command)
         options = options_for(request, launch=launch, papers=papers, deny=deny, hooks=hooks)
-        options.stderr = self._last_words.append
+        options.stderr = self._hear
         return options
+
+    def _hear(self, line: str) -> None:
+        if line.strip() == STANDS:
+            self._stands.set()
+        else:
+            self._last_words.append(line)
 
     def _way_out(self, launch: Launch) -> Launch:
         assert self._out
