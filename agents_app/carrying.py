@@ -17,6 +17,7 @@ from pathlib import Path
 from agents_app import edits, git_settings
 from agents_app.endings import to_its_end
 from agents_app.errors import CannotCarryOut
+from agents_app.sandboxes.base import MASK, READ_ONLY, READ_WRITE
 from permissions_app.gate import Carried
 from permissions_app.rules.control_files import steers
 from permissions_app.rules.paths import fold
@@ -50,19 +51,21 @@ WHY = {
 
 
 class Carrier:
-    """For one process of an agent. `leaves_open` says of a place whether its wall lets it write there."""
+    """For one process of an agent. `shows` says how its wall shows a place: to read, to write, or not at all.
+    What it hides nobody writes for it: a new file would lie there without the mask."""
 
-    def __init__(self, vault: Path, leaves_open: Callable[[Path], bool]) -> None:
+    def __init__(self, vault: Path, shows: Callable[[Path], int]) -> None:
         self._vault = vault.resolve()
-        self._leaves_open = leaves_open
+        self._shows = shows
 
     def wants(self, call: ToolCall, place: Path, *, is_approved: bool) -> bool:
         kind = kind_of(call.name, call.input)
         if kind is Kind.SHELL:
             return is_approved and place.is_relative_to(self._vault)
-        if kind is not Kind.WRITE or not place.is_relative_to(self._vault):
+        shown = self._shows(place)
+        if kind is not Kind.WRITE or not place.is_relative_to(self._vault) or shown == MASK:
             return False
-        return not self._leaves_open(place) or (is_approved and call.name in TOOLS)
+        return shown == READ_ONLY or (is_approved and call.name in TOOLS)
 
     async def __call__(self, call: ToolCall, place: Path) -> Carried:
         """To its end, also where the turn is stopped meanwhile: half of it is nothing that was allowed."""
@@ -82,7 +85,8 @@ class Carrier:
         """Refused, nothing has changed but for folders that were made."""
         if call.name not in TOOLS:
             raise CannotCarryOut(NOT_HERE)
-        why = "as a person allowed" if self._leaves_open(place) else "because the wall keeps it read-only"
+        is_open = self._shows(place) == READ_WRITE
+        why = "as a person allowed" if is_open else "because the wall keeps it read-only"
         *above, last = name.parts or ("",)
         with Folder.at(self._vault) as top, top.below(*above, make=call.name == "Write") as folder:
             _write(call, folder, last, is_control_file=steers([fold(each) for each in name.parts]))

@@ -19,6 +19,7 @@ from agents_app.carrying import Carrier
 from agents_app.endings import end
 from agents_app.runtimes.base import RunFailed, RunRequest, Waits
 from agents_app.runtimes.events import Answered, BlockKind, Delta, Ended, Ready, RuntimeEvent, Said, Used
+from agents_app.sandboxes.base import READ_ONLY, READ_WRITE
 from permissions_app.gate import Carried, Gate
 from permissions_app.rules import patterns
 from permissions_app.rules.control_files import steers
@@ -123,14 +124,14 @@ class ScriptedRun:
         self._interrupted = asyncio.Event()
         self._response = ""
         self._carried: dict[str, Carried] = {}
-        gate.carries = Carrier(request.vault, self._leaves_open) if request.sandbox.is_wall else None
+        gate.carries = Carrier(request.vault, self._shows) if request.sandbox.is_wall else None
 
-    def _leaves_open(self, place: Path) -> bool:
+    def _shows(self, place: Path) -> int:
         """As a wall that was built for this request would."""
         name = place.relative_to(self._request.vault.resolve())
         allowed = self._request.writable
         is_open = allowed is None or any(patterns.matches(each, str(name)) for each in allowed)
-        return is_open and not steers([fold(part) for part in name.parts])
+        return READ_WRITE if is_open and not steers([fold(part) for part in name.parts]) else READ_ONLY
 
     @property
     def owes_an_answer(self) -> bool:

@@ -1,6 +1,6 @@
 """The folders of a vault one by one, and what the names in each are to a wall.
 
-All by directory handles and through no link: agents run meanwhile, and change what they may.
+All by directory handles and through no link: programs of people's run meanwhile.
 """
 
 import errno
@@ -70,7 +70,7 @@ class Listing:
         """What is secret, or cannot be looked into, or lies too deep for that."""
         is_deepest = len(self.below) >= DEEPEST or len(os.fsencode(self.path)) > LONGEST
         closed = {name for name in self.folders if is_deepest or not self._can_be_looked_into(name)}
-        return closed | {name for name in self.names if self._is_secret(name) and not self._is_ref(name)}
+        return closed | {name for name in self.names if self._is_secret(name)}
 
     def steering(self) -> dict[str, Identity]:
         """The names that steer programs. In a folder of git's, whatever it is called, its settings do."""

@@ -2,8 +2,7 @@
 read-only, and which folders are git's.
 
 Everything is found by directory handles, and each path that a wall will bind goes with the identity of what
-was found there: agents of other sessions run meanwhile, and whoever swaps a folder for a link must not get
-what the link points to bound into a wall.
+was found there: the agents of other sessions stand still meanwhile, but people and their programs do not.
 
 Where a vault is read-only as a whole, names that are held for others (`placeholders.py`) are passed over:
 nothing lies under them, and they go with those others, perhaps before this wall stands, which could not be
@@ -35,9 +34,9 @@ class Found:
     control_files: dict[Path, Identity] = field(default_factory=dict)
     repositories: dict[Path, Identity] = field(default_factory=dict)
     around: dict[Path, Identity] = field(default_factory=dict)  # folders of git's, and with what is hidden
-    known: set[Identity] = field(default_factory=set)  # of those around, what is there without agents too
+    known: set[Identity] = field(default_factory=set)  # folders with something in them that a wall protects
     closed: set[Identity] = field(default_factory=set)  # folders that are hidden as a whole
-    folders: dict[Path, Identity] = field(default_factory=dict)  # that it looked into, those above first
+    folders: dict[Path, Identity] = field(default_factory=dict)  # that it looked into
 
 
 def look_through(vault: Path, *, past: frozenset[str] = HELD, hidden: Collection[Path] = ()) -> Found:
@@ -83,7 +82,7 @@ def _note(found: Found, here: Listing, held: set[str]) -> list[Path]:
         found.control_files[here.path] = found.repositories.pop(here.path)
     if hidden or repository or is_of_git or fold(here.path.name) == GIT_FOLDER:
         found.around[here.path] = here.identity
-    if here.below and (hidden.keys() - held or repository or is_of_git):
+    if here.below and (hidden.keys() - held or steering.keys() - held or is_of_git):
         found.known.add(here.identity)
     return [here.path / name for name in links]
 

@@ -108,10 +108,9 @@ def _too_much(launch: Launch) -> str:
     return f"{launch.vault} has too many files that must be hidden ({len(launch.masked)})."
 
 
-def leaves_open(named: list[tuple[Path, int]], place: Path) -> bool:
-    """Whether what is written at a place, links resolved, may be written behind the wall that shows these."""
-    deepest = next((how for path, how in reversed(named) if place.is_relative_to(path)), MASK)
-    return deepest == READ_WRITE
+def shows(named: list[tuple[Path, int]], place: Path) -> int:
+    """How a place, links resolved, is shown by the wall that shows these."""
+    return next((how for path, how in reversed(named) if place.is_relative_to(path)), MASK)
 
 
 def settings_held(named: list[tuple[Path, int]]) -> frozenset[str]:

@@ -1,11 +1,10 @@
 """What the walls that stand in a vault know of it, for the one that is built next.
 
-An agent can move a folder about without seeing the secret in it: to and fro while the vault is looked through
-for the next wall, so that it is in neither place when that place is looked at; or into a folder that is
-hidden as a whole, and out again when the other wall stands. So each wall tells in which folders something
-was found. Where the next look misses one of them, only a look counts during which nothing was moved: the
-time of a folder's last change is the kernel's to set. What the agents behind these walls can see they may
-show to anyone, so nothing else matters.
+An agent can move a folder about without seeing the secret in it. While the next wall is looked for and built,
+agents stand still (`one_at_a_time`, and `launcher.standing_still`). But one may have put it before into a
+folder that is hidden as a whole, to take it out when the other wall stands. So each wall tells in which
+folders it found something that it protects, and which it hides as a whole. What the agents behind these walls
+can see they may show to anyone, so nothing else matters.
 
 It is told in a file in our own home, which is locked for as long as the wall stands: the kernel drops the
 lock of a worker that was killed.
@@ -16,7 +15,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,14 +24,11 @@ from uuid import uuid4
 from .base import Identity, VaultBusy
 from .looking import Found
 
-LOOKS = 8  # within more than a second: who builds or installs pauses at times
 TOLD = ".json"
-TICK = 0.01  # seconds: the time of a change may be that much older than the change
-
+TICK = 0.01  # seconds
 WAITS = 30.0  # seconds, for the others' walls
 
 BUILDING = "Other agents are being started in this vault, and it takes them too long. Try again in a moment."
-MOVING = "Folders of the vault are being moved: what agents must not see cannot be found for sure right now."
 PUT_AWAY = (
     "A folder with something in it that agents must not see is not where it was, and a new folder cannot be "
     "looked into. Nothing starts here before the other agents in this vault have ended."
@@ -51,43 +47,21 @@ class Neighbour:
     closed: frozenset[Identity]
     mark: str = ""  # of its processes, if they may move something
 
-    def misses(self, found: Found) -> bool:
-        return not self.known <= found.known
-
     def may_have_put_away(self, found: Found) -> bool:
-        return self.misses(found) and not found.closed <= self.closed
+        return not self.known <= found.known and not found.closed <= self.closed
 
     def would_be_undone(self, found: Found) -> bool:
         """What it hides as a whole another one would show, whose agent could take things out of it."""
         return not self.closed.isdisjoint(found.folders.values())
 
 
-def look_among(look: Callable[[], Found], neighbours: Callable[[], list[Neighbour]]) -> Found:
-    """What a look finds, in spite of these neighbours' agents. They are asked for after each look: who runs
-    during one has told before. Raises VaultBusy where it cannot be known."""
-    for number in range(LOOKS):
-        if number:
-            time.sleep(TICK * 2**number)  # noqa: TID251 - nothing tells that the clock has gone on
-        began = time.time()
-        found = look()
-        here = neighbours()
-        if any(each.would_be_undone(found) for each in here):
+def check(found: Found, neighbours: Iterable[Neighbour]) -> None:
+    """Raises VaultBusy where not all can be found that these neighbours' agents do not see."""
+    for each in neighbours:
+        if each.would_be_undone(found):
             raise VaultBusy(OPENED)
-        if not any(each.misses(found) for each in here):
-            return found
-        if _nothing_moved(found, round((began - TICK) * 1e9)):
-            if any(each.may_have_put_away(found) for each in here):
-                raise VaultBusy(PUT_AWAY)
-            return found
-    raise VaultBusy(MOVING)
-
-
-def _nothing_moved(found: Found, since: int) -> bool:
-    """Those below first: as long as what is above has not changed, their paths lead to them."""
-    try:
-        return all(os.lstat(folder).st_ctime_ns < since for folder in reversed(found.folders))
-    except OSError:
-        return False
+        if each.may_have_put_away(found):
+            raise VaultBusy(PUT_AWAY)
 
 
 @contextmanager

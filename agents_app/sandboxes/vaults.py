@@ -5,7 +5,6 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from permissions_app.rules.control_files import steers
@@ -16,7 +15,7 @@ from sessions_app.folders import Folder
 from .base import MASK, READ_ONLY, READ_WRITE, Checked, Identity
 from .listing import GIT_FOLDER
 from .looking import HELD, HELD_ANYWHERE, Found, look_through
-from .neighbours import Neighbour, look_among
+from .neighbours import Neighbour, check
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ def shown(
     patterns: Sequence[str] | None,
     *,
     hold: Callable[[Sequence[Path]], None] = lambda folders: None,
-    neighbours: Callable[[], list[Neighbour]] = list,
+    neighbours: Sequence[Neighbour] = (),
     hidden: Sequence[Path] = (),
 ) -> Shown:
     """With `patterns` only their folders are writable; None leaves all of the vault so, but control files.
@@ -41,7 +40,8 @@ def shown(
     the walls that stand now. `hidden` is hidden anyway."""
     is_read_only = patterns is not None and not patterns  # as a whole: nothing is held in it for this wall
     past = HELD_ANYWHERE if is_read_only else HELD
-    found = look_among(partial(look_through, vault, past=past, hidden=hidden), neighbours)
+    found = look_through(vault, past=past, hidden=hidden)
+    check(found, neighbours)
     masked = tuple(found.hidden)
     if is_read_only:
         return Shown((), (vault,), masked, tuple(_checked(found, {}, {})), found)

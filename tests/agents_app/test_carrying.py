@@ -10,6 +10,7 @@ import pytest
 from agents_app import carrying, edits
 from agents_app.carrying import Carrier
 from agents_app.sandboxes import placeholders
+from agents_app.sandboxes.base import MASK, READ_ONLY, READ_WRITE
 from permissions_app.gate import Carried
 from permissions_app.rules.tools import ToolCall
 
@@ -26,7 +27,7 @@ def vault(tmp_path: Path) -> Path:
 
 def carry(vault: Path, tool: str, name: str = "Plans/CLAUDE.md", **given: Any) -> Carried:
     call = ToolCall("t", tool, {"file_path": "as the agent says it", **given})
-    return Carrier(vault, lambda place: False).carry_out(call, vault / name)
+    return Carrier(vault, lambda place: READ_ONLY).carry_out(call, vault / name)
 
 
 def edit(old: Any, new: Any, **more: Any) -> dict[str, Any]:
@@ -172,7 +173,7 @@ class TestNothingElseIsTouched:
         self.refused(vault, "AGENTS.md", "Edit")
 
     def test_where_it_lies_outside(self, vault: Path) -> None:
-        carrier = Carrier(vault, lambda place: False)
+        carrier = Carrier(vault, lambda place: READ_ONLY)
         call = ToolCall("t", "Write", {"content": "x"})
         assert not carrier.wants(call, vault.parent / "outside/CLAUDE.md", is_approved=True)
 
@@ -195,10 +196,17 @@ def test_on_a_full_disk_the_old_text_stays(vault: Path, name: str, monkeypatch: 
 
 
 def test_what_the_wall_leaves_open_is_the_agents_own_unless_a_person_allowed_it(vault: Path) -> None:
-    carrier = Carrier(vault, lambda place: True)
+    carrier = Carrier(vault, lambda place: READ_WRITE)
     write, read, notebook = (ToolCall("t", name, {}) for name in ("Write", "Read", "NotebookEdit"))
     place = vault / "Plans/Pears.md"
     assert not carrier.wants(write, place, is_approved=False)
     assert carrier.wants(write, place, is_approved=True)
     assert not carrier.wants(notebook, place, is_approved=True)
     assert not carrier.wants(read, place, is_approved=True)
+
+
+@pytest.mark.parametrize("is_approved", [False, True])
+def test_what_the_wall_hides_nobody_writes(vault: Path, is_approved: bool) -> None:
+    """It would lie there as a new file, and no mask on it."""
+    write = ToolCall("t", "Edit", {})
+    assert not Carrier(vault, lambda place: MASK).wants(write, vault / "prod", is_approved=is_approved)

@@ -8,6 +8,7 @@ import pytest
 
 from agents_app import git_settings
 from agents_app.carrying import Carrier
+from agents_app.sandboxes.base import READ_ONLY
 from permissions_app.gate import Carried
 from permissions_app.rules.tools import ToolCall
 
@@ -38,7 +39,7 @@ def vault(tmp_path: Path) -> Path:
 
 def carry(vault: Path, command: str) -> Carried:
     call = ToolCall("t", "Bash", {"command": command})
-    return Carrier(vault, lambda place: False).carry_out(call, vault / ".git/config")
+    return Carrier(vault, lambda place: READ_ONLY).carry_out(call, vault / ".git/config")
 
 
 def value(vault: Path, key: str) -> str:
@@ -144,7 +145,7 @@ def test_without_git_a_person_is_sent_for(vault: Path, monkeypatch: pytest.Monke
 
 
 def test_it_wants_only_what_a_person_allowed(vault: Path) -> None:
-    carrier = Carrier(vault, lambda place: False)
+    carrier = Carrier(vault, lambda place: READ_ONLY)
     call = ToolCall("t", "Bash", {"command": "git config user.name Ada"})
     assert carrier.wants(call, vault / ".git/config", is_approved=True)
     assert not carrier.wants(call, vault / ".git/config", is_approved=False)

@@ -12,6 +12,7 @@ import pytest
 
 from agents_app.carrying import Carrier
 from agents_app.sandboxes import placeholders
+from agents_app.sandboxes.base import READ_ONLY
 from agents_app.sandboxes.looking import look_through
 from agents_app.sandboxes.vaults import shown
 from permissions_app.rules.tools import ToolCall
@@ -106,7 +107,7 @@ def test_what_a_person_allowed_goes_into_the_file_on_which_walls_are_mounted(vau
     let_go = hold(vault)
     before = (vault / ".mcp.json").stat().st_ino
     call = ToolCall("t", "Write", {"content": "{}"})
-    assert not Carrier(vault, lambda place: False).carry_out(call, vault / ".mcp.json").is_error
+    assert not Carrier(vault, lambda place: READ_ONLY).carry_out(call, vault / ".mcp.json").is_error
     assert (vault / ".mcp.json").stat().st_ino == before
     let_go()
     assert (vault / ".mcp.json").read_text() == "{}"

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -63,9 +62,9 @@ def locks_of(walled: Runs) -> Path:
 def launch(walled: Runs, script: str, patterns: tuple[str, ...] | None = None, **more: object) -> Launch:
     """As a session has it: with the inside of its vault. Nobody stands still for it."""
     home, projects = walled.vault.parent / "home", walled.vault / ".claude/projects"
-    told = partial(neighbours.told, walled.vault, locks_of(walled))
     with acting_as(walled.vault.stat().st_uid):
-        inside = shown(walled.vault, patterns, neighbours=told, hidden=(home, projects))
+        others = neighbours.told(walled.vault, locks_of(walled))
+        inside = shown(walled.vault, patterns, neighbours=others, hidden=(home, projects))
     given = replace(
         walled.launch("/bin/sh", "-c", script),
         writable=(home / "claude/ours", *inside.writable),

@@ -8,7 +8,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import claude_agent_sdk
@@ -160,8 +159,8 @@ def _with_vault(launch: Launch, request: RunRequest, until: Until) -> Launch:
         ends.callback(placeholders.hold_repositories(request.vault, repositories, _locks()))
 
     until.stands.enter_context(neighbours.one_at_a_time(request.vault, _locks()))
-    others = [each.mark for each in neighbours.told(request.vault, _locks()) if each.mark]
-    until.stands.enter_context(launcher.standing_still(others))
+    others = neighbours.told(request.vault, _locks())
+    until.stands.enter_context(launcher.standing_still([each.mark for each in others if each.mark]))
     is_read_only = request.writable == ()  # then nothing is planted in it, and nothing moved by this one
     if not is_read_only:
         ends.callback(placeholders.hold(request.vault, request.directory, _locks()))
@@ -169,7 +168,7 @@ def _with_vault(launch: Launch, request: RunRequest, until: Until) -> Launch:
         request.vault,
         request.writable,
         hold=hold,
-        neighbours=partial(neighbours.told, request.vault, _locks()),
+        neighbours=others,
         hidden=request.masked,
     )
     ends.callback(

@@ -34,7 +34,7 @@ from agents_app.runtimes.claude import memory
 from agents_app.runtimes.claude.failures import failure_to_confine, failure_to_start
 from agents_app.runtimes.claude.options import STANDS, Doors, Hooks, Until, launch_for, options_for
 from agents_app.sandboxes.base import CannotConfine, Launch
-from agents_app.sandboxes.mounts import leaves_open, named_paths, settings_held
+from agents_app.sandboxes.mounts import named_paths, settings_held, shows
 from permissions_app.audit import PLATFORM
 from permissions_app.audit.decisions import TurnAudit
 from permissions_app.gate import Answer
@@ -162,7 +162,7 @@ class ClaudeProcess:
         shown = self._shown
         if shown is None:
             return None
-        return Carrier(self.fingerprint.vault, lambda place: leaves_open(shown, place))
+        return Carrier(self.fingerprint.vault, lambda place: shows(shown, place))
 
     @property
     def held(self) -> frozenset[str]:
