@@ -58,8 +58,8 @@ def test_a_pipe_in_the_place_of_a_file_is_waited_for_by_nobody(
     assert ends_soon(lambda: look_through(vault))
 
 
-@pytest.mark.parametrize("name", ["config", "key.pem", "hooks", "commondir", ".env", "CLAUDE.md", "a.key"])
-def test_a_branch_may_have_any_name(vault: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["config", "hooks", "commondir", "CLAUDE.md", "a.key"])
+def test_a_branch_may_have_the_name_of_what_steers(vault: Path, name: str) -> None:
     branch, log = vault / ".git/refs/heads" / name, vault / ".git/logs/refs/heads" / name
     branch.write_text(HASH)
     log.write_text(HASH.strip() + " " + HASH)
@@ -67,10 +67,12 @@ def test_a_branch_may_have_any_name(vault: Path, name: str) -> None:
     assert not {branch, log} & {*found.hidden, *found.control_files}
 
 
-@pytest.mark.parametrize("name", ["key.pem", ".env"])
-def test_what_is_no_branch_is_hidden_among_them_too(vault: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["key.pem", ".env", ".env.token"])
+@pytest.mark.parametrize("content", ["SECRET", HASH, f"{HASH.strip()} SECRET"])
+def test_what_is_secret_is_hidden_among_them_too(vault: Path, name: str, content: str) -> None:
+    """A key may look like a hash, and an agent may have put it there."""
     for folder in (".git/refs/heads", ".git/logs/refs/heads"):
-        (vault / folder / name).write_text("SECRET")
+        (vault / folder / name).write_text(content)
         assert vault / folder / name in look_through(vault).hidden
 
 

@@ -75,9 +75,13 @@ def test_walls_are_built_one_at_a_time(vault: Path, tmp_path: Path, monkeypatch:
     """Those of one vault."""
     monkeypatch.setattr(neighbours, "WAITS", 0.05)
     (locks := tmp_path / "locks").mkdir()
-    with one_at_a_time(vault, locks), one_at_a_time(vault / "A", locks):
-        with pytest.raises(VaultChanged, match="too long"), one_at_a_time(vault, locks):
-            pass
+    with (
+        one_at_a_time(vault, locks),
+        one_at_a_time(vault / "A", locks),
+        pytest.raises(VaultChanged, match="too long"),
+        one_at_a_time(vault, locks),
+    ):
+        raise AssertionError("It is let in.")
     with one_at_a_time(vault, locks):
         pass
 

@@ -77,6 +77,37 @@ def test_what_one_moves_to_and_fro_the_next_does_not_see(
     assert what_is_seen(walled, patterns) == "ran\n"
 
 
+SWAPS = """
+mkdir -p Z/Documents/objects; touch Z/Documents/HEAD; ln -s {outside} L; touch Notes/hopping
+until [ -e Notes/enough ]; do mv Z y; mv L Z; mv Z L; mv y Z; done
+"""
+
+
+@pytest.mark.parametrize(
+    "walled", [("bubblewrap", "as we are"), ("bubblewrap", "plain")], ids=" ".join, indirect=True
+)
+def test_what_one_lays_a_link_in_the_place_of_the_next_does_not_follow(walled: Runs) -> None:
+    """It would have been bound into its wall, to be read and written."""
+    outside = walled.vault.parent / "outside"
+    (outside / "Documents").mkdir(parents=True)
+    (outside / "Documents/private").write_text("SECRET")
+    give(walled, outside)
+    script = f"cat {outside}/Documents/private; echo EVIL > {outside}/Documents/evil; echo ran"
+    with agent(walled, SWAPS.format(outside=outside), "Notes/hopping"):
+        assert {run(walled, script).stdout for _ in range(STARTS)} == {"ran\n"}
+    assert not (outside / "Documents/evil").exists()
+
+
+@pytest.mark.parametrize("file", ["CLAUDE.md", ".mcp.json", ".claude/settings.json", ".vscode/tasks.json"])
+def test_what_steers_and_was_put_away_keeps_the_next_from_starting(walled: Runs, file: str) -> None:
+    """It would come back without a mount on it."""
+    (path := walled.vault / "Project" / file).parent.mkdir(parents=True)
+    path.write_text("good")
+    give(walled, walled.vault / "Project")
+    with agent(walled, PARKS.format(".ssh", "true"), "Notes/parked"):
+        assert what_is_seen(walled, None) == neighbours.PUT_AWAY
+
+
 @pytest.mark.parametrize("put", [(".ssh", "true"), ("C", "chmod 000 C"), (".aws", "chmod 755 .aws")])
 @pytest.mark.parametrize("patterns", [None, ()])
 def test_what_one_puts_away_to_take_it_out_later_keeps_the_next_from_starting(

@@ -1,0 +1,137 @@
+"""Agents stand still for a moment, whatever they do, and go on for certain."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from agents_app.launcher import MARK, end_everything, marked, new_mark, standing_still, still
+from agents_app.sandboxes.base import VaultBusy
+
+SOON = 30.0  # seconds, on a busy machine
+A_WHILE = 0.05
+
+Start = Callable[..., str]
+
+THREADS = """
+import threading
+def tick():
+    while True:
+        with open("ticks", "a") as file: file.write("x")
+for _ in range(4): threading.Thread(target=tick).start()
+"""
+AGENTS = {
+    "a loop": ("/bin/sh", "-c", "while :; do echo >> ticks; done"),
+    "programs": ("/bin/sh", "-c", "while :; do /bin/true; echo >> ticks; done"),
+    "in another session": ("/bin/sh", "-c", "setsid sh -c 'while :; do echo >> ticks; done' & wait"),
+    "without its environment": ("/bin/sh", "-c", "env -i sh -c 'while :; do echo >> ticks; done' & wait"),
+    "threads": (sys.executable, "-c", THREADS),
+}
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    with ExitStack() as ends:
+
+        def start(name: str = "a loop") -> str:
+            mark = new_mark()
+            process = subprocess.Popen(AGENTS[name], env={MARK: mark}, cwd=tmp_path, start_new_session=True)
+            ends.enter_context(process)
+            ends.callback(end_everything, mark)
+            return mark
+
+        yield start
+
+
+@pytest.fixture
+def ticks(tmp_path: Path) -> Callable[[], int]:
+    def size() -> int:
+        path = tmp_path / "ticks"
+        return path.stat().st_size if path.exists() else 0
+
+    return size
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SOON
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def goes_on(ticks: Callable[[], int]) -> None:
+    before = ticks()
+    until(lambda: ticks() > before)
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_they_stand_still_and_go_on(start: Start, ticks: Callable[[], int], name: str) -> None:
+    mark = start(name)
+    for _ in range(5):
+        goes_on(ticks)
+        with standing_still([mark]):
+            before = ticks()
+            time.sleep(A_WHILE)
+            assert ticks() == before
+    goes_on(ticks)
+
+
+def test_only_these_do(start: Start, ticks: Callable[[], int]) -> None:
+    start()
+    goes_on(ticks)
+    with standing_still([new_mark()]):
+        goes_on(ticks)
+
+
+def test_where_they_cannot_be_brought_to_it_they_go_on(
+    start: Start, ticks: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = start()
+    goes_on(ticks)
+    monkeypatch.setattr(still, "STILL_WITHIN", A_WHILE)
+    monkeypatch.setattr(still, "_states", lambda pid: {"R"})
+    with pytest.raises(VaultBusy, match="Try again"), standing_still([mark]):
+        raise AssertionError("They do not stand.")
+    goes_on(ticks)
+
+
+def test_who_stood_still_before_does_not_go_on(start: Start, ticks: Callable[[], int]) -> None:
+    mark = start()
+    goes_on(ticks)
+    (process,) = marked(mark)
+    os.kill(process.pid, signal.SIGSTOP)
+    until(lambda: still._states(process.pid) == {"T"})
+    with standing_still([mark]):
+        pass
+    assert still._states(process.pid) == {"T"}
+
+
+def test_they_go_on_when_the_worker_is_killed(start: Start, ticks: Callable[[], int]) -> None:
+    mark = start()
+    goes_on(ticks)
+    holds = (
+        "import sys, time; from agents_app.launcher import standing_still\n"
+        "with standing_still(sys.argv[1:]): print('still', flush=True); time.sleep(60)"
+    )
+    worker = subprocess.Popen(
+        (sys.executable, "-c", holds, mark), stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]
+    )
+    with worker:
+        assert worker.stdout and worker.stdout.readline() == b"still\n"
+        before = ticks()
+        time.sleep(A_WHILE)
+        assert ticks() == before
+        worker.kill()
+    goes_on(ticks)
+
+
+def test_with_nobody_there_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess, "Popen", None)
+    with standing_still([]):
+        pass
