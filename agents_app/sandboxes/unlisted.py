@@ -4,6 +4,7 @@ Git does not list an empty folder, but it lists an empty file, and whoever adds 
 the person, and each agent.
 """
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -35,7 +36,7 @@ def hide(vault: Path, folder: Path, name: str, locks: Path) -> bool:
             if not _PLAIN.fullmatch(line):
                 return False
             if not _is_in(before, line):
-                _write(info, [*before, WHY, line])
+                _write(info, [*before[:-1], WHY, line, ""])
             return True
     except OSError:
         return False
@@ -76,10 +77,20 @@ def _exclude(vault: Path, top: Path, locks: Path) -> Iterator[Folder]:
 
 
 def _lines(info: Folder) -> list[str]:
+    """The last one is empty: who adds to the file begins a line of their own."""
     if info.look(EXCLUDE) is None:
-        return []
-    return info.read(EXCLUDE, first=LARGEST).decode(errors="surrogateescape").split("\n")
+        return [""]
+    content = info.read(EXCLUDE, first=LARGEST + 1).decode(errors="surrogateescape")
+    if len(content) > LARGEST:
+        raise OSError(errno.EFBIG, f"{EXCLUDE} is too large")
+    return [*content.removesuffix("\n").split("\n"), ""] if content else [""]
 
 
 def _write(info: Folder, lines: list[str]) -> None:
-    info.write(EXCLUDE, "\n".join(lines).encode(errors="surrogateescape"))
+    content = "\n".join(lines).encode(errors="surrogateescape")
+    if not content:
+        info.remove(EXCLUDE)
+    elif info.look(EXCLUDE) is None:
+        info.write(EXCLUDE, content)
+    else:
+        info.overwrite(EXCLUDE, content)

@@ -127,6 +127,35 @@ def test_what_a_killed_worker_left_goes_with_the_next(vault: Path) -> None:
     assert (names(vault), (vault / ".git/info/exclude").read_text()) == ({".git", "project"}, before)
 
 
+@pytest.mark.parametrize("before", ["", "*.log\n", "*.log", "\n\n", None])
+def test_what_git_shall_not_list_a_person_may_add_to(vault: Path, before: str | None) -> None:
+    git(vault, "init", "-q")
+    exclude = vault / ".git/info/exclude"
+    exclude.unlink()
+    if before is not None:
+        exclude.write_text(before)
+        exclude.chmod(0o664)
+    let_go = hold(vault)
+    with exclude.open("a") as file:
+        file.write("*.secret\n")
+    (vault / "a.secret").touch()
+    assert "?? " not in git(vault, "status", "--short")
+    let_go()
+    there = f"{before}\n" if before and not before.endswith("\n") else before or ""
+    assert exclude.read_text() == f"{there}*.secret\n"
+    assert before is None or exclude.stat().st_mode & 0o777 == 0o664
+
+
+def test_of_what_git_shall_not_list_nothing_stays(vault: Path) -> None:
+    git(vault, "init", "-q")
+    (exclude := vault / ".git/info/exclude").unlink()
+    hold(vault)()
+    assert not exclude.exists()
+    exclude.write_text(too_much := "x" * (2 << 20))
+    hold(vault)()
+    assert exclude.read_text() == too_much
+
+
 @pytest.mark.parametrize("link", [".mcp.json", ".git/info", ".git/info/exclude", ".git"])
 def test_nothing_is_followed_out_of_the_vault(vault: Path, link: str) -> None:
     git(vault, "init", "-q")
