@@ -10,6 +10,7 @@ from pathlib import Path
 
 from .base import MASK, READ_ONLY, READ_WRITE, CannotConfine, Launch, VaultChanged
 from .checks import CHANGED
+from .placeholders import is_ours
 
 HOME = Path("/home/agent")
 # Started by root, the agent is root to the kernel, only without capabilities: what root owns, it can read. So
@@ -34,6 +35,7 @@ SYSTEM = tuple(map(Path, ("/usr", "/etc", "/proc", "/dev", *(f"/{name}" for name
 AROUND = frozenset(above for path in SYSTEM for above in (path, *path.parents)) | frozenset(
     above for path in MEMORY for above in path.parents
 )
+SHUT = ("--perms", "0000")  # what is mounted next; since bubblewrap 0.5
 CLOSED_LAST = (Path("/dev"), Path("/"))
 MOST = 8_900  # bubblewrap takes 9,000 arguments
 
@@ -43,17 +45,26 @@ def mounts(launch: Launch, *, can_bound: bool = True) -> list[str]:
     sized = ("--size", str(launch.limits.scratch)) if launch.limits and can_bound else ()
     named = named_paths(launch)
     masked_folders = [path for path, how in named if how == MASK and path.is_dir()]
+    shut = _shut(named, masked_folders) if can_bound else set[Path]()
     arguments = [
         *_system(),
         *("--proc", "/proc", *_kernel(), "--dev", "/dev"),
         *(word for path in (SHARED, *MEMORY) for word in (*sized, "--tmpfs", str(path))),
         *_links((launch.vault, *launch.writable, *launch.readable), [path for path, _ in named]),
-        *(word for path, how in named for word in _mount(path, how)),
+        *(word for path, how in named for word in (*(SHUT if path in shut else ()), *_mount(path, how))),
         *(word for path in (*masked_folders, *CLOSED_LAST) for word in ("--remount-ro", str(path))),
     ]
     if len(arguments) > MOST:
         raise CannotConfine(_too_much(launch))
     return arguments
+
+
+def _shut(named: list[tuple[Path, int]], masked: list[Path]) -> set[Path]:
+    """Those that nobody may enter, and that are not just empty: in a repository git would take what it knows
+    in them for deleted, and the next commit would say so."""
+    entered = {above for path, how in named if how != MASK for above in path.parents}
+    in_git = (path for path in masked if any(os.path.lexists(above / ".git") for above in path.parents))
+    return {path for path in in_git if path not in entered and not is_ours(path)}
 
 
 def _system() -> list[str]:

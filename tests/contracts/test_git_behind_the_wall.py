@@ -128,3 +128,19 @@ def test_no_name_that_is_held_is_committed_in_a_repository_that_is_made_behind_t
         done = run("git init -q && git add -A && git commit -qm Pears && git ls-files && git status --short")
     assert (done.stdout, done.returncode) == ("notes.md\n", 0)
     assert {path.name for path in vault.iterdir()} == {".git", "notes.md"}
+
+
+@pytest.mark.parametrize("commit", ["git commit -qam x", "git add -A && git commit -qm x"])
+def test_what_is_hidden_is_not_taken_for_deleted(vault: Path, commit: str) -> None:
+    """A vault may be kept in git as a whole."""
+    before = BEFORE.partition("git add .")[0]
+    folders = "mkdir -p .ssh .env.d && touch .ssh/config .env.d/x && git add -A && git commit -qm before"
+    subprocess.run(("sh", "-ec", f"{before}{folders}"), cwd=vault, check=True, capture_output=True)
+    with walled(vault) as run:
+        done = run(f"echo x >> notes.md && {commit}")
+    assert done.returncode == 0, done.stderr
+    words = ("git", "status", "--porcelain", "--untracked-files=no")
+    assert subprocess.run(words, cwd=vault, check=True, capture_output=True, text=True).stdout == ""
+    words = ("git", "ls-files", ".ssh", ".env.d")
+    listed = subprocess.run(words, cwd=vault, check=True, capture_output=True, text=True).stdout
+    assert listed == ".env.d/x\n.ssh/config\n"

@@ -37,7 +37,10 @@ BY_WORDS = (
     ("malformed response", "network_error"),
     ("connection to the api", "network_error"),
 )
-GONE = re.compile(r"bwrap: Can't (?:find source path|get type of source) ")
+GONE = re.compile(
+    r"bwrap: Can't (?:find source path|get type of source|bind mount|remount readonly on) "
+    r".*: (?:No such file or|Not a) directory"
+)
 MISSING = noop("The program that runs agents is not there, or may not be run.")
 LONGEST_MESSAGE = 500
 LONGEST_LAST_WORDS = 200
