@@ -6,14 +6,18 @@ folder the look goes in first, and sees from there whether it is the one, and wh
 hidden and what is read-only is so. Nothing of the agent runs before this has looked.
 """
 
+import os
 import shlex
+import stat
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from .base import MASK, READ_ONLY, READ_WRITE, CannotConfine, Checked, Identity, Launch
 
 CHANGED = "The vault changed while the wall was built around it."
+MADE_FILE, MADE_FOLDERS = 0o444, (0o700, 0o755)  # by bubblewrap
 LONGEST = 120_000  # bytes of one argument
 # The folder, what is expected to be seen, what is not, how many of the names are read-only, and the names:
 # first these, last the hidden ones.
@@ -34,6 +38,25 @@ look() {
   done
 }
 """
+
+
+def take_back(checked: Sequence[Checked], since: float) -> None:
+    """Where a person removes or moves something in this very moment, bubblewrap makes an empty file or folder
+    to mount on, which would stay in the vault. `since`: when nothing of that was there."""
+    for path, identity, how in sorted(checked, key=lambda each: len(each[0].parts), reverse=True):
+        with suppress(OSError):  # gone, or something in it
+            found = path.lstat()
+            is_new = f"{found.st_dev}:{found.st_ino}" != identity
+            if how == MASK:  # the number of what was removed may be given to the next
+                is_new = found.st_ctime > since
+            if not is_new or found.st_uid != os.geteuid():
+                continue
+            if stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) in MADE_FOLDERS:
+                path.rmdir()
+            elif (
+                stat.S_ISREG(found.st_mode) and stat.S_IMODE(found.st_mode) == MADE_FILE and not found.st_size
+            ):
+                path.unlink()
 
 
 def checked(launch: Launch) -> tuple[str, ...]:

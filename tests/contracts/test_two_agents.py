@@ -12,7 +12,7 @@ import pytest
 from agents_app.launcher import MARK, end_everything, new_mark
 from agents_app.sandboxes import bubblewrap, container, neighbours, placeholders
 from agents_app.sandboxes.base import Launch, VaultChanged
-from agents_app.sandboxes.checks import CHANGED, checked
+from agents_app.sandboxes.checks import CHANGED, checked, take_back
 from agents_app.sandboxes.looking import look_through
 from tests.contracts.runs import PATIENCE, Runs
 from tests.contracts.walled import give, launch, locks_of, project_of, run
@@ -232,3 +232,33 @@ def test_what_stays_in_its_place_is_let_through(walled: Runs) -> None:
     (walled.vault / "Notes/back").touch()
     done = run(walled, "echo ran")
     assert (done.stdout, done.stderr) == ("ran\n", "")
+
+
+@pytest.mark.parametrize(
+    "walled", [("bubblewrap", "as we are"), ("bubblewrap", "plain")], ids=" ".join, indirect=True
+)
+@pytest.mark.parametrize(
+    ("does", "stays"),
+    [
+        ("rm Project/.env", ["Project/.ssh"]),
+        ("rm -r Project/.ssh", ["Project/.env"]),
+        ("rm -r Project", []),
+        ("mv Project Other", []),
+        ("true", ["Project/.env", "Project/.ssh"]),
+    ],
+)
+def test_what_a_person_removes_in_this_moment_does_not_come_back_empty(
+    walled: Runs, does: str, stays: list[str]
+) -> None:
+    """bubblewrap makes what it mounts on."""
+    (project := walled.vault / "Project").mkdir()
+    (project / ".env").write_text("SECRET")
+    (project / ".ssh").mkdir(mode=0o700)
+    (project / ".ssh/config").touch()
+    give(walled, project)
+    given, since = launch(walled, "true"), time.time()
+    subprocess.run(does, shell=True, check=True, cwd=walled.vault)
+    walled.run(given)
+    with acting_as(walled.vault.stat().st_uid):
+        take_back(given.checked, since)
+    assert sorted(str(each.relative_to(walled.vault)) for each in walled.vault.glob("Project/*")) == stays

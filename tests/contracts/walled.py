@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from agents_app.runtimes.claude.options import STANDS
 from agents_app.sandboxes import engine, neighbours
 from agents_app.sandboxes.base import Launch, Sandbox
 from agents_app.sandboxes.bubblewrap import Bubblewrap
+from agents_app.sandboxes.checks import take_back
 from agents_app.sandboxes.container import Container
 from agents_app.sandboxes.vaults import shown
 from tests.contracts.runs import PATIENCE, Runs
@@ -89,9 +91,12 @@ def run(
                 others = [each.mark for each in neighbours.told(walled.vault, locks_of(walled)) if each.mark]
                 stands.enter_context(standing_still(others))
             given = launch(walled, script, patterns, environment=environment, tells=STANDS)
+            since = time.time()
             with walled.started(given) as process:
                 assert process.stderr
                 said = process.stderr.readline()
+                with acting_as(walled.vault.stat().st_uid):
+                    take_back(given.checked, since)
                 stands.close()
                 out, err = process.communicate(timeout=PATIENCE)
             err = err if said.strip() == STANDS else said + err

@@ -5,6 +5,7 @@ every door that the CLI has for that is shut here by name. `tests/contracts` pro
 """
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from agents_app import launcher
 from agents_app.runtimes.base import RunRequest
 from agents_app.sandboxes import neighbours, placeholders, vaults
 from agents_app.sandboxes.base import CannotConfine, Launch
+from agents_app.sandboxes.checks import take_back
 
 DOOR = "http://door.invalid"  # never resolved: the CLI speaks to the door's socket
 CLI = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
@@ -171,6 +173,7 @@ def _with_vault(launch: Launch, request: RunRequest, until: Until) -> Launch:
         neighbours=others,
         hidden=request.masked,
     )
+    until.stands.callback(take_back, inside.checked, time.time())
     ends.callback(
         neighbours.tell(request.vault, inside.found, _locks(), launch.mark, moves_things=not is_read_only)
     )
