@@ -31,14 +31,19 @@ def standing_still(marks: Collection[str]) -> Iterator[None]:
     if not marks:
         yield
         return
+    stopped = set[int]()
     with _letting_go() as told:
-        _stop(marks, told)
-        yield
+        try:
+            _stop(marks, stopped, told)
+            yield
+        finally:
+            for pid in stopped:
+                _signal(pid, signal.SIGCONT)
 
 
 @contextmanager
 def _letting_go() -> Iterator[IO[bytes]]:
-    """What is told here, a line for a process, goes on at the end, or with ours."""
+    """What is told here, a line for a process, goes on when this worker ends, if not before."""
     shell = subprocess.Popen(
         ("/bin/sh", "-c", LET_GO), stdin=subprocess.PIPE, bufsize=0, env={}, cwd="/", start_new_session=True
     )
@@ -47,8 +52,8 @@ def _letting_go() -> Iterator[IO[bytes]]:
         yield shell.stdin
 
 
-def _stop(marks: Collection[str], told: IO[bytes]) -> None:
-    until, stopped = time.monotonic() + STILL_WITHIN, set[int]()
+def _stop(marks: Collection[str], stopped: set[int], told: IO[bytes]) -> None:
+    until = time.monotonic() + STILL_WITHIN
     while True:
         states = {each: _states(each.pid) for each in marked(*marks)}
         running = {each.pid: states[each] for each in states if not states[each] <= STILL}
@@ -76,7 +81,7 @@ def _states(pid: int) -> set[str]:
     """Of all its threads: one may be in the middle of a call to the kernel. Of what has just gone it is not
     known."""
     try:
-        stats = [(thread / "stat").read_text() for thread in Path(f"/proc/{pid}/task").iterdir()]
+        stats = [(thread / "stat").read_bytes() for thread in Path(f"/proc/{pid}/task").iterdir()]
     except OSError:
         return {"?"}
-    return {stat.rpartition(")")[2].split()[0] for stat in stats}
+    return {stat.rpartition(b")")[2].split()[0].decode() for stat in stats}  # its name may be any bytes

@@ -26,11 +26,17 @@ def tick():
         with open("ticks", "a") as file: file.write("x")
 for _ in range(4): threading.Thread(target=tick).start()
 """
+NO_TEXT = """
+open("/proc/self/comm", "wb").write(bytes([0xff, 0x29, 0xfe]))
+while True:
+    with open("ticks", "a") as file: file.write("x")
+"""
 AGENTS = {
     "a loop": ("/bin/sh", "-c", "while :; do echo >> ticks; done"),
     "programs": ("/bin/sh", "-c", "while :; do /bin/true; echo >> ticks; done"),
     "in another session": ("/bin/sh", "-c", "setsid sh -c 'while :; do echo >> ticks; done' & wait"),
     "without its environment": ("/bin/sh", "-c", "env -i sh -c 'while :; do echo >> ticks; done' & wait"),
+    "no text": (sys.executable, "-c", NO_TEXT),
     "threads": (sys.executable, "-c", THREADS),
 }
 

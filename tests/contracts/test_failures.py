@@ -269,7 +269,7 @@ def processes_in(vault: Path) -> list[int]:
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             inside = Path(f"/proc/{name}/cwd").readlink().is_relative_to(vault)
-            state = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[0]
+            state = Path(f"/proc/{name}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
         except OSError:
             continue
         if inside and state not in "ZX":
