@@ -127,6 +127,10 @@ class Folder:
         with suppress(FileNotFoundError):
             os.unlink(single, dir_fd=self._handle)
 
+    def remove_empty(self, name: str) -> None:
+        """A folder. An OSError where something is in it."""
+        os.rmdir(_single(name), dir_fd=self._handle)
+
     def _opened(self, name: str, flags: int, mode: Literal["rb", "r+b"]) -> BinaryIO:
         handle = os.open(_single(name), flags, dir_fd=self._handle)
         if not stat.S_ISREG(os.fstat(handle).st_mode):

@@ -77,12 +77,15 @@ def _processes() -> Iterator[Process]:
 
 
 def _read(pid: int) -> Process | None:
-    """None for what is gone or a zombie."""
+    """None for what is gone or a zombie; one whose first thread alone has ended is none."""
     try:
         state, parent, _, session, *rest = _stat(pid)
+        threads = [str(pid)] if state not in "ZX" else [*{*os.listdir(f"/proc/{pid}/task")} - {str(pid)}]
     except OSError:
         return None
-    return None if state in "ZX" else Process(pid, int(parent), int(session), rest[15], _environment(pid))
+    if not threads:
+        return None
+    return Process(pid, int(parent), int(session), rest[15], _environment(pid, threads[0]))
 
 
 def _stat(pid: int) -> list[str]:
@@ -90,10 +93,10 @@ def _stat(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
 
 
-def _environment(pid: int) -> bytes:
+def _environment(pid: int, thread: str) -> bytes:
     """Empty where it is not ours to read."""
     try:
-        return Path(f"/proc/{pid}/environ").read_bytes()
+        return Path(f"/proc/{pid}/task/{thread}/environ").read_bytes()
     except OSError:
         return b""
 

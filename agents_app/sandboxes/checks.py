@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from sessions_app.folders import Folder
+
 from .base import MASK, READ_ONLY, READ_WRITE, CannotConfine, Checked, Identity, Launch
 
 CHANGED = "The vault changed while the wall was built around it."
@@ -40,23 +42,26 @@ look() {
 """
 
 
-def take_back(checked: Sequence[Checked], since: float) -> None:
+def take_back(vault: Path, checked: Sequence[Checked], since: float) -> None:
     """Where a person removes or moves something in this very moment, bubblewrap makes an empty file or folder
-    to mount on, which would stay in the vault. `since`: when nothing of that was there."""
+    to mount on, which would stay in the vault. `since`: when nothing of that was there. Through no link."""
     for path, identity, how in sorted(checked, key=lambda each: len(each[0].parts), reverse=True):
-        with suppress(OSError):  # gone, or something in it
-            found = path.lstat()
-            is_new = f"{found.st_dev}:{found.st_ino}" != identity
-            if how == MASK:  # the number of what was removed may be given to the next
-                is_new = found.st_ctime > since
-            if not is_new or found.st_uid != os.geteuid():
+        *above, name = path.relative_to(vault).parts or ("",)
+        with suppress(OSError), Folder.at(vault) as top, top.below(*above) as folder:
+            found = folder.look(name)
+            # The number of what was removed may be given to the next.
+            if found is None or found.st_uid != os.geteuid():
                 continue
-            if stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) in MADE_FOLDERS:
-                path.rmdir()
-            elif (
-                stat.S_ISREG(found.st_mode) and stat.S_IMODE(found.st_mode) == MADE_FILE and not found.st_size
-            ):
-                path.unlink()
+            if (found.st_ctime > since) if how == MASK else (f"{found.st_dev}:{found.st_ino}" != identity):
+                _remove_if_made(folder, name, found)
+
+
+def _remove_if_made(folder: Folder, name: str, found: os.stat_result) -> None:
+    mode = stat.S_IMODE(found.st_mode)
+    if stat.S_ISDIR(found.st_mode) and mode in MADE_FOLDERS:
+        folder.remove_empty(name)
+    elif stat.S_ISREG(found.st_mode) and mode == MADE_FILE and not found.st_size:
+        folder.remove(name)
 
 
 def checked(launch: Launch) -> tuple[str, ...]:

@@ -31,12 +31,18 @@ open("/proc/self/comm", "wb").write(bytes([0xff, 0x29, 0xfe]))
 while True:
     with open("ticks", "a") as file: file.write("x")
 """
+EXIT = {"x86_64": 60, "aarch64": 93}  # of this thread alone
+WITHOUT_ITS_FIRST = f"""{THREADS}
+import ctypes, os
+ctypes.CDLL(None).syscall({EXIT}[os.uname().machine], 0)
+"""
 AGENTS = {
     "a loop": ("/bin/sh", "-c", "while :; do echo >> ticks; done"),
     "programs": ("/bin/sh", "-c", "while :; do /bin/true; echo >> ticks; done"),
     "in another session": ("/bin/sh", "-c", "setsid sh -c 'while :; do echo >> ticks; done' & wait"),
     "without its environment": ("/bin/sh", "-c", "env -i sh -c 'while :; do echo >> ticks; done' & wait"),
     "no text": (sys.executable, "-c", NO_TEXT),
+    "its first thread has ended": (sys.executable, "-c", WITHOUT_ITS_FIRST),
     "threads": (sys.executable, "-c", THREADS),
 }
 
@@ -102,9 +108,41 @@ def test_where_they_cannot_be_brought_to_it_they_go_on(
     goes_on(ticks)
     monkeypatch.setattr(still, "STILL_WITHIN", A_WHILE)
     monkeypatch.setattr(still, "_states", lambda pid: {"R"})
-    with pytest.raises(VaultBusy, match="Try again"), standing_still([mark]):
+    with pytest.raises(VaultBusy, match="does not stand still"), standing_still([mark]):
         raise AssertionError("They do not stand.")
     goes_on(ticks)
+
+
+def test_who_ran_meanwhile_is_found(start: Start, ticks: Callable[[], int]) -> None:
+    """The kernel wakes whoever has asked for it, at a time or when a folder is looked at."""
+    mark = start()
+    goes_on(ticks)
+    with standing_still([mark]) as check:
+        check()
+        (process,) = marked(mark)
+        os.kill(process.pid, signal.SIGCONT)
+        goes_on(ticks)
+        os.kill(process.pid, signal.SIGSTOP)
+        until(lambda: still._states(process.pid) == {"T"})
+        with pytest.raises(VaultBusy):
+            check()
+    with standing_still([mark]) as check:
+        start_another = start()
+        goes_on(ticks)
+        check()
+        end_everything(start_another)
+    goes_on(ticks)
+
+
+def test_who_is_there_only_in_the_end_is_found(
+    start: Start, ticks: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark, unseen = start(), start()
+    goes_on(ticks)
+    with standing_still([mark]) as check:
+        monkeypatch.setattr(still, "marked", lambda mark: marked(mark, unseen))
+        with pytest.raises(VaultBusy):
+            check()
 
 
 def test_who_stood_still_before_does_not_go_on(start: Start, ticks: Callable[[], int]) -> None:

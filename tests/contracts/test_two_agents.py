@@ -260,5 +260,5 @@ def test_what_a_person_removes_in_this_moment_does_not_come_back_empty(
     subprocess.run(does, shell=True, check=True, cwd=walled.vault)
     walled.run(given)
     with acting_as(walled.vault.stat().st_uid):
-        take_back(given.checked, since)
+        take_back(walled.vault, given.checked, since)
     assert sorted(str(each.relative_to(walled.vault)) for each in walled.vault.glob("Project/*")) == stays

@@ -89,14 +89,15 @@ def run(
             with acting_as(walled.vault.stat().st_uid):
                 stands.enter_context(neighbours.one_at_a_time(walled.vault, locks_of(walled)))
                 others = [each.mark for each in neighbours.told(walled.vault, locks_of(walled)) if each.mark]
-                stands.enter_context(standing_still(others))
+                is_still = stands.enter_context(standing_still(others))
             given = launch(walled, script, patterns, environment=environment, tells=STANDS)
             since = time.time()
             with walled.started(given) as process:
                 assert process.stderr
                 said = process.stderr.readline()
                 with acting_as(walled.vault.stat().st_uid):
-                    take_back(given.checked, since)
+                    is_still()
+                    take_back(walled.vault, given.checked, since)
                 stands.close()
                 out, err = process.communicate(timeout=PATIENCE)
             err = err if said.strip() == STANDS else said + err

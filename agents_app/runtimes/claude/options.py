@@ -162,7 +162,8 @@ def _with_vault(launch: Launch, request: RunRequest, until: Until) -> Launch:
 
     until.stands.enter_context(neighbours.one_at_a_time(request.vault, _locks()))
     others = neighbours.told(request.vault, _locks())
-    until.stands.enter_context(launcher.standing_still([each.mark for each in others if each.mark]))
+    stand = launcher.standing_still([each.mark for each in others if each.mark])
+    until.stands.callback(until.stands.enter_context(stand))
     is_read_only = request.writable == ()  # then nothing is planted in it, and nothing moved by this one
     if not is_read_only:
         ends.callback(placeholders.hold(request.vault, request.directory, _locks()))
@@ -173,7 +174,7 @@ def _with_vault(launch: Launch, request: RunRequest, until: Until) -> Launch:
         neighbours=others,
         hidden=request.masked,
     )
-    until.stands.callback(take_back, inside.checked, time.time())
+    until.stands.callback(take_back, request.vault, inside.checked, time.time())
     ends.callback(
         neighbours.tell(request.vault, inside.found, _locks(), launch.mark, moves_things=not is_read_only)
     )

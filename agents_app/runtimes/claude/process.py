@@ -139,6 +139,10 @@ class ClaudeProcess:
         finally:
             self._stands.set()
             await to_its_end(asyncio.wait({letting_go}))
+        try:
+            letting_go.result()
+        except CannotConfine as error:
+            raise failure_to_confine(error) from error
         self._own = await asyncio.to_thread(self._marked)
 
     async def _let_others_go(self) -> None:
@@ -149,7 +153,8 @@ class ClaudeProcess:
         except TimeoutError:
             log.warning("A wall did not stand within %d s; its start is given up.", STANDS_WITHIN)
             await self.kill()
-        await asyncio.to_thread(self._building.close)
+        finally:
+            await asyncio.to_thread(self._building.close)
 
     def serve(self, turn: Served, turn_id: str) -> None:
         self._serves, self._pass.turn = turn, turn_id
