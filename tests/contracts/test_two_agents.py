@@ -32,9 +32,10 @@ def agent(walled: Runs, script: str, sign: str, patterns: tuple[str, ...] | None
     """One that runs its script behind its wall, of which it was told, until there are Notes/enough."""
     mark = new_mark()
     given = launch(walled, script, patterns, environment={"PATH": "/usr/bin:/bin", MARK: mark})
+    stands_still = mark if walled.sandbox.name == "bubblewrap" else ""  # in a container none may move things
     with acting_as(walled.vault.stat().st_uid):
-        found = look_through(walled.vault)
-        end = neighbours.tell(walled.vault, found, locks_of(walled), mark, moves_things=patterns != ())
+        found, moves = look_through(walled.vault), patterns != ()
+        end = neighbours.tell(walled.vault, found, locks_of(walled), stands_still, moves_things=moves)
     try:
         with walled.started(given) as process:
             wait_for(walled.vault / sign)
