@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from agents_app.sandboxes.base import VaultBusy
+from agents_app.sandboxes.base import VaultBusy, VaultChanged
 
 from .ended import Process, marked
 
@@ -37,8 +37,8 @@ Run = dict[tuple[int, str], bytes]  # how often each thread has run
 
 @contextmanager
 def standing_still(marks: Collection[str]) -> Iterator[Callable[[], None]]:
-    """All that these marks' launches started. What it gives raises VaultBusy where one has run meanwhile, and
-    it itself does where they cannot be brought to a stand."""
+    """All that these marks' launches started. Raises VaultBusy where they cannot be brought to a stand. What
+    it gives raises VaultChanged where one has run meanwhile; who was killed has, for a moment."""
     if not marks:
         yield lambda: None
         return
@@ -85,7 +85,7 @@ class _Agents:
     def check(self) -> None:
         now = self._counted()
         if any(self._run.get(thread) != times for thread, times in now.items()):
-            raise VaultBusy(NOT_STILL)
+            raise VaultChanged(NOT_STILL)
 
     def let_go(self) -> None:
         for pid in self._stopped:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agents_app.launcher import MARK, end_everything, marked, new_mark, standing_still, still
-from agents_app.sandboxes.base import VaultBusy
+from agents_app.sandboxes.base import VaultBusy, VaultChanged
 
 SOON = 30.0  # seconds, on a busy machine
 A_WHILE = 0.05
@@ -124,7 +124,7 @@ def test_who_ran_meanwhile_is_found(start: Start, ticks: Callable[[], int]) -> N
         goes_on(ticks)
         os.kill(process.pid, signal.SIGSTOP)
         until(lambda: still._states(process.pid) == {"T"})
-        with pytest.raises(VaultBusy):
+        with pytest.raises(VaultChanged):
             check()
     with standing_still([mark]) as check:
         start_another = start()
@@ -141,7 +141,7 @@ def test_who_is_there_only_in_the_end_is_found(
     goes_on(ticks)
     with standing_still([mark]) as check:
         monkeypatch.setattr(still, "marked", lambda mark: marked(mark, unseen))
-        with pytest.raises(VaultBusy):
+        with pytest.raises(VaultChanged):
             check()
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
@@ -11,11 +11,14 @@ import psutil
 import pytest
 from django.conf import settings
 
+from agents_app import launcher
 from agents_app.demo_model.wire import WRONG_KEY, say
+from agents_app.launcher.still import NOT_STILL
 from agents_app.runtimes.base import RunFailed
 from agents_app.runtimes.claude import warm
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.runtimes.events import Ended, RuntimeEvent
+from agents_app.sandboxes.base import VaultChanged
 from permissions_app.rules.setting import Trust
 from sessions_app import transcripts
 from tests.contracts.stage import Stage, door_to, sandbox_that_runs
@@ -123,6 +126,34 @@ async def test_one_that_rests_ends_where_another_could_not_start_beside_it(
     events = await other.play("look")
     assert "SECRET" not in str(events) and response(events) == "Looked."
     assert resting(apart) and resting(other) and not resting(stage)
+
+
+@pytest.mark.parametrize(("times", "ends"), [(1, False), (2, True)])
+async def test_one_that_does_not_stand_still_twice_is_ended_where_it_rests(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, times: int, ends: bool
+) -> None:
+    """Once, it may have been on its way out."""
+    await stage.play("hi")
+    left = [VaultChanged(NOT_STILL)] * times
+
+    def check() -> None:
+        if left:
+            raise left.pop()
+
+    monkeypatch.setattr(launcher, "standing_still", lambda marks: nullcontext(check))
+    other = Stage(stage.runtime, stage.sandbox, stage.vault, stage.home, stage.trust)
+    assert response(await other.play("hi")) == "ok"
+    assert resting(other) and (resting(stage) == set()) is ends
+
+
+async def test_one_that_never_stands_still_is_told_of(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def check() -> None:
+        raise VaultChanged(NOT_STILL)
+
+    monkeypatch.setattr(launcher, "standing_still", lambda marks: nullcontext(check))
+    with pytest.raises(RunFailed, match="does not stand still") as failed:
+        await stage.play("hi")
+    assert failed.value.code == "cli_crashed"
 
 
 async def test_beside_one_that_works_it_does_not_start(stage: Stage, model: ScriptedModel) -> None:

@@ -94,11 +94,12 @@ class ClaudeRuntime:
         if warm := await self._warm.take(request, Fingerprint.of(request, deny)):
             return warm, True
         request.config.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for _ in range(STARTS - 1):
+        for left in reversed(range(1, STARTS)):
             try:
                 return await self._started(request, deny, waits), False
             except NotThisTime:
-                continue
+                if left == 1:  # what rests there may be why, each time
+                    await self._warm.leave(request.vault)
             except HeldBack:
                 if not await self._warm.leave(request.vault):
                     raise
