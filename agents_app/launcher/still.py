@@ -136,19 +136,28 @@ def _behind_walls(processes: Collection[Process]) -> Iterator[int]:
 
 def _stop_all_with(pid: int) -> None:
     """All that are counted with it, as somebody who is there too, and by the rights of whoever made that."""
-    with suppress(OSError), open(f"/proc/{pid}/ns/pid") as processes:  # noqa: PTH123 - a handle
-        with os.fdopen(fcntl.ioctl(processes, NS_GET_USERNS)) as users:
-            handles = processes.fileno(), users.fileno()
-            names = ("--pid=/proc/self/fd/%d", "--user=/proc/self/fd/%d")
-            there = [name % handle for name, handle in zip(names, handles, strict=True)]
-            done = subprocess.run(
-                ("nsenter", *there, "--preserve-credentials", "--", "/bin/sh", "-c", "kill -STOP -1"),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                pass_fds=handles,
-            )
-        if done.returncode:
-            log.warning("What is behind a wall could not be stopped at once: %s", repr(done.stderr))
+    try:
+        said = _said_behind_the_wall(pid, "kill -STOP -1")
+    except OSError as error:
+        said = str(error)
+    if said:
+        log.warning("What is behind a wall could not be stopped at once: %s", said)
+
+
+def _said_behind_the_wall(pid: int, line: str) -> str:
+    with (
+        open(f"/proc/{pid}/ns/pid") as processes,  # noqa: PTH123 - a handle
+        os.fdopen(fcntl.ioctl(processes, NS_GET_USERNS)) as users,
+    ):
+        handles = processes.fileno(), users.fileno()
+        there = (f"--pid=/proc/self/fd/{handles[0]}", f"--user=/proc/self/fd/{handles[1]}")
+        done = subprocess.run(
+            ("nsenter", *there, "--preserve-credentials", "--", "/bin/sh", "-c", line),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            pass_fds=handles,
+        )
+    return done.stderr.decode(errors="replace").strip()
 
 
 def _signal(pid: int, what: signal.Signals) -> None:
