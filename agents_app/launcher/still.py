@@ -111,10 +111,12 @@ class _Agents:
         self._stopped |= pids
 
     def _counted(self) -> Run:
+        """Of what cannot be read it is as if it had run: one whose threads come and go may escape a look."""
+        unknown = [("", b"ctxt_switches %d" % time.monotonic_ns())]
         return {
             (each.pid, thread): b" ".join(line for line in status.splitlines() if b"ctxt_switches" in line)
             for each in marked(*self._marks)
-            for thread, status in _threads(each.pid, "status")
+            for thread, status in _threads(each.pid, "status") or unknown
         }
 
 

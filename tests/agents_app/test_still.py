@@ -145,6 +145,17 @@ def test_who_is_there_only_in_the_end_is_found(
             check()
 
 
+def test_whose_threads_cannot_be_read_counts_as_one_who_ran(
+    start: Start, ticks: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = start()
+    goes_on(ticks)
+    with standing_still([mark]) as check:
+        monkeypatch.setattr(still, "_threads", lambda pid, file: [])
+        with pytest.raises(VaultChanged):
+            check()
+
+
 def test_who_stood_still_before_does_not_go_on(start: Start, ticks: Callable[[], int]) -> None:
     mark = start()
     goes_on(ticks)
