@@ -8,9 +8,10 @@ import sys
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from agents_app.sandboxes.base import MARK
+
+from . import kernel
 
 logger = logging.getLogger(__name__)
 
@@ -71,16 +72,15 @@ def marked(*marks: str) -> list[Process]:
 
 
 def _processes() -> Iterator[Process]:
-    for name in os.listdir("/proc"):
-        if name.isdigit() and (process := _read(int(name))):
-            yield process
+    return (process for pid in kernel.pids() if (process := _read(pid)))
 
 
 def _read(pid: int) -> Process | None:
     """None for what is gone or a zombie; one whose first thread alone has ended is none."""
     try:
-        state, parent, _, session, *rest = _stat(pid)
-        threads = [str(pid)] if state not in "ZX" else [*{*os.listdir(f"/proc/{pid}/task")} - {str(pid)}]
+        # After the program's name, which may itself hold spaces and brackets.
+        state, parent, _, session, *rest = kernel.says(f"{pid}/stat").rpartition(b")")[2].decode().split()
+        threads = [str(pid)] if state not in "ZX" else [*{*kernel.threads(pid)} - {str(pid)}]
     except OSError:
         return None
     if not threads:
@@ -88,15 +88,10 @@ def _read(pid: int) -> Process | None:
     return Process(pid, int(parent), int(session), rest[15], _environment(pid, threads[0]))
 
 
-def _stat(pid: int) -> list[str]:
-    """The fields after the program's name, which may itself hold spaces and brackets."""
-    return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-
-
 def _environment(pid: int, thread: str) -> bytes:
     """Empty where it is not ours to read."""
     try:
-        return Path(f"/proc/{pid}/task/{thread}/environ").read_bytes()
+        return kernel.says(f"{pid}/task/{thread}/environ")
     except OSError:
         return b""
 

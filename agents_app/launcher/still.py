@@ -8,16 +8,19 @@ asked for that before. So in the end each of its threads is asked how often it h
 import fcntl
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from agents_app.sandboxes.base import VaultBusy, VaultChanged
 
+from . import kernel
 from .ended import Process, marked
 
 log = logging.getLogger(__name__)
@@ -29,10 +32,34 @@ LET_GO = """
 while read -r pid; do all="$all $pid"; done
 for pid in $all; do kill -CONT "$pid"; done 2>/dev/null
 """
-NS_GET_USERNS = 0xB701  # of <linux/nsfs.h>
+# Two handles for each wall: its processes, and the rights of whoever made it. Says what went wrong.
+BEHIND_WALLS = """
+while [ $# -gt 1 ]; do
+    { "$NSENTER" --pid="/proc/self/fd/$1" --user="/proc/self/fd/$2" --preserve-credentials -- \
+        /bin/sh -c "$LINE" || echo "It ended with $?."; } 2>&1 &
+    shift 2
+done
+wait
+"""
+STOP_ALL = "kill -STOP -1"
+NS_GET_USERNS, NS_GET_PARENT = 0xB701, 0xB702  # of <linux/nsfs.h>
 NOT_STILL = "Another agent in this vault does not stand still while this one starts. End it, or try again."
 
 Run = dict[tuple[int, str], bytes]  # how often each thread has run
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A process in one look."""
+
+    pid: int
+    parent: int
+    states: frozenset[str]  # of its threads: one may be in the middle of a call to the kernel
+    run: Run
+
+    @property
+    def stands(self) -> bool:
+        return self.states <= STILL
 
 
 @contextmanager
@@ -69,113 +96,124 @@ class _Agents:
         self._run: Run = {}
 
     def stop(self) -> None:
-        """Each by itself, and then all that are behind a wall in one call, which nobody escapes by being
-        another process each time that somebody looks."""
+        """Each by itself, and all that are behind a wall in one call, which nobody escapes by being another
+        process each time that somebody looks. Who is about to stand still runs for that moment."""
         until = time.monotonic() + STILL_WITHIN
-        before = {each.pid for each in marked(*self._marks) if _states(each.pid) <= STILL}
-        self._stop_each(until)
-        for pid in _behind_walls(marked(*self._marks)):
-            _stop_all_with(pid)
-        self._note({each.pid for each in marked(*self._marks)} - before)
-        self._stop_each(until)
-        while self._run != (now := self._counted()):  # who stands in a moment, runs for that moment
-            self._run = now
+        found = self._look()
+        stood_before = {each.pid for each in found if each.stands}
+        self._stop_each(found)
+        while said := _said_behind_walls(found, STOP_ALL, until):  # an agent may end who does it there
+            _wait(until, said)
+            found = self._look()
+        while True:
+            found = self._look()
+            self._note({each.pid for each in found} - stood_before)
+            self._stop_each(found)
             _wait(until)
+            self._run = _run(found)
+            if all(each.stands for each in found) and self._run == _run(_again(found)):
+                return
 
     def check(self) -> None:
-        now = self._counted()
-        if any(self._run.get(thread) != times for thread, times in now.items()):
+        if any(self._run.get(thread) != times for thread, times in _run(self._look()).items()):
             raise VaultChanged(NOT_STILL)
 
     def let_go(self) -> None:
         for pid in self._stopped:
             _signal(pid, signal.SIGCONT)
 
-    def _stop_each(self, until: float) -> None:
-        while True:
-            states = {each: _states(each.pid) for each in marked(*self._marks)}
-            running = {each.pid: states[each] for each in states if not states[each] <= STILL}
-            if not running:
-                return
-            self._note({*running})
-            for pid in running:
-                _signal(pid, signal.SIGSTOP)
-            for each in states.keys() - running.keys():
-                if HANGS in running.get(each.parent, ""):  # in `vfork`, until this one has become its program
-                    _signal(each.pid, signal.SIGCONT)
-            _wait(until)
+    def _look(self) -> list[Seen]:
+        return _again(marked(*self._marks))
+
+    def _stop_each(self, found: Collection[Seen]) -> None:
+        running = {each.pid: each for each in found if not each.stands}
+        self._note({*running})
+        for pid in running:
+            _signal(pid, signal.SIGSTOP)
+        for each in found:
+            parent = running.get(each.parent)
+            if each.stands and parent and HANGS in parent.states:
+                _signal(each.pid, signal.SIGCONT)  # in `vfork`, until this one has become its program
 
     def _note(self, pids: set[int]) -> None:
         for pid in pids - self._stopped:
             self._told.write(f"{pid}\n".encode())
         self._stopped |= pids
 
-    def _counted(self) -> Run:
-        """Of what cannot be read it is as if it had run: one whose threads come and go may escape a look."""
-        unknown = [("", b"ctxt_switches %d" % time.monotonic_ns())]
-        return {
-            (each.pid, thread): b" ".join(line for line in status.splitlines() if b"ctxt_switches" in line)
-            for each in marked(*self._marks)
-            for thread, status in _threads(each.pid, "status") or unknown
-        }
 
-
-def _wait(until: float) -> None:
+def _wait(until: float, why: str = "") -> None:
     if time.monotonic() > until:
+        log.warning("Another agent does not stand still. %s", why)
         raise VaultBusy(NOT_STILL)
     time.sleep(LOOKS_AGAIN_AFTER)  # noqa: TID251 - nothing tells when a foreign process stands
 
 
-def _behind_walls(processes: Collection[Process]) -> Iterator[int]:
-    """One of them for each namespace in which processes are counted, beside our own."""
-    seen = {Path("/proc/self/ns/pid").stat().st_ino}
-    for each in processes:
-        with suppress(OSError):
-            if (number := Path(f"/proc/{each.pid}/ns/pid").stat().st_ino) not in seen:
-                seen.add(number)
-                yield each.pid
+def _again(processes: Iterable[Process | Seen]) -> list[Seen]:
+    return [_seen(each.pid, each.parent) for each in processes]
 
 
-def _stop_all_with(pid: int) -> None:
-    """All that are counted with it, as somebody who is there too, and by the rights of whoever made that."""
+def _seen(pid: int, parent: int) -> Seen:
+    """Of what cannot be read it is as if it ran, and had run: one whose threads come and go may escape a
+    look."""
     try:
-        said = _said_behind_the_wall(pid, "kill -STOP -1")
-    except OSError as error:
-        said = str(error)
-    if said:
-        log.warning("What is behind a wall could not be stopped at once: %s", said)
+        said = {thread: kernel.says(f"{pid}/task/{thread}/status") for thread in kernel.threads(pid)}
+    except OSError:
+        return Seen(pid, parent, frozenset("?"), {(pid, ""): b"%d" % time.monotonic_ns()})
+    states = frozenset(chr(status.partition(b"\nState:\t")[2][0]) for status in said.values())
+    times = {(pid, thread): status.rpartition(b"\nvoluntary")[2] for thread, status in said.items()}
+    return Seen(pid, parent, states, times)
 
 
-def _said_behind_the_wall(pid: int, line: str) -> str:
-    with (
-        open(f"/proc/{pid}/ns/pid") as processes,  # noqa: PTH123 - a handle
-        os.fdopen(fcntl.ioctl(processes, NS_GET_USERNS)) as users,
-    ):
-        handles = processes.fileno(), users.fileno()
-        there = (f"--pid=/proc/self/fd/{handles[0]}", f"--user=/proc/self/fd/{handles[1]}")
-        done = subprocess.run(
-            ("nsenter", *there, "--preserve-credentials", "--", "/bin/sh", "-c", line),
+def _run(found: Collection[Seen]) -> Run:
+    return {thread: times for each in found for thread, times in each.run.items()}
+
+
+def _said_behind_walls(found: Collection[Seen], line: str, until: float) -> str:
+    """Behind all of them at once. Who says it there is out of the agents' reach: its rights are those of
+    whoever made the wall. But they may hold it up."""
+    with ExitStack() as ends:
+        walls = _walls([each.pid for each in found], ends)
+        if not walls:
+            return ""
+        shell = subprocess.Popen(
+            ("/bin/sh", "-c", BEHIND_WALLS, "sh", *map(str, walls)),
+            env={"NSENTER": shutil.which("nsenter") or "nsenter", "LINE": line},
+            cwd="/",
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            pass_fds=handles,
+            stdout=subprocess.PIPE,
+            pass_fds=walls,
+            start_new_session=True,
         )
-    return done.stderr.decode(errors="replace").strip()
+        with shell:
+            try:
+                said, _ = shell.communicate(timeout=max(0.0, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                os.killpg(shell.pid, signal.SIGKILL)
+                return "What should stop all behind a wall was held up there."
+    return said.decode(errors="replace").strip()
+
+
+def _walls(pids: Collection[int], ends: ExitStack) -> list[int]:
+    """Two handles for each. A namespace that lies in a wall's is none: an agent made it, and has all rights
+    there."""
+    walls, known = list[int](), {ours := Path("/proc/self/ns/pid").stat().st_ino}
+    for pid in pids:
+        with suppress(OSError), ExitStack() as opened:
+            processes = _opened(os.open(f"/proc/{pid}/ns/pid", os.O_RDONLY | os.O_CLOEXEC), opened)
+            if (number := os.fstat(processes).st_ino) in known:
+                continue
+            known.add(number)
+            if os.fstat(_opened(fcntl.ioctl(processes, NS_GET_PARENT), opened)).st_ino == ours:
+                walls += (processes, _opened(fcntl.ioctl(processes, NS_GET_USERNS), opened))
+                ends.push(opened.pop_all())
+    return walls
+
+
+def _opened(handle: int, ends: ExitStack) -> int:
+    ends.callback(os.close, handle)
+    return handle
 
 
 def _signal(pid: int, what: signal.Signals) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.kill(pid, what)
-
-
-def _states(pid: int) -> set[str]:
-    """Of all its threads: one may be in the middle of a call to the kernel. Of what has just gone it is not
-    known."""
-    return {stat.rpartition(b")")[2].split()[0].decode() for _, stat in _threads(pid, "stat")} or {"?"}
-
-
-def _threads(pid: int, file: str) -> list[tuple[str, bytes]]:
-    """What the kernel says of each. Its name may be any bytes. Nothing where one of them has just gone."""
-    try:
-        return [(each.name, (each / file).read_bytes()) for each in Path(f"/proc/{pid}/task").iterdir()]
-    except OSError:
-        return []

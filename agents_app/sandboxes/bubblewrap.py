@@ -121,6 +121,8 @@ class Bubblewrap:
             return "bubblewrap is for Linux only. Use docker or podman here."
         if shutil.which("bwrap", path=self._search) is None:
             return f"bubblewrap is not installed: {self.install}."
+        if shutil.which("nsenter") is None:  # with which agents are brought to a stand
+            return "nsenter is not installed: apt install util-linux (or dnf, pacman, apk)."
         self._can_group = self._user == os.getuid() and control_groups.can_be_made(secrets.token_hex(16))
         problem = ""
         for self._strict, self._can_bound in ((STRICT, True), ((), True), ((), False)):

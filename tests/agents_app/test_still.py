@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agents_app.launcher import MARK, end_everything, marked, new_mark, standing_still, still
+from agents_app.launcher import MARK, end_everything, kernel, marked, new_mark, standing_still, still
 from agents_app.sandboxes.base import VaultBusy, VaultChanged
 
 SOON = 30.0  # seconds, on a busy machine
@@ -77,6 +77,16 @@ def until(is_so: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
+def states(pid: int) -> set[str]:
+    """Of its threads."""
+    said = [(each / "status").read_text(errors="replace") for each in Path(f"/proc/{pid}/task").iterdir()]
+    return {status.partition("\nState:\t")[2][0] for status in said}
+
+
+def gone(pid: int) -> list[str]:
+    raise ProcessLookupError
+
+
 def goes_on(ticks: Callable[[], int]) -> None:
     before = ticks()
     until(lambda: ticks() > before)
@@ -107,7 +117,7 @@ def test_where_they_cannot_be_brought_to_it_they_go_on(
     mark = start()
     goes_on(ticks)
     monkeypatch.setattr(still, "STILL_WITHIN", A_WHILE)
-    monkeypatch.setattr(still, "_states", lambda pid: {"R"})
+    monkeypatch.setattr(still, "STILL", frozenset("Z"))
     with pytest.raises(VaultBusy, match="does not stand still"), standing_still([mark]):
         raise AssertionError("They do not stand.")
     goes_on(ticks)
@@ -123,7 +133,7 @@ def test_who_ran_meanwhile_is_found(start: Start, ticks: Callable[[], int]) -> N
         os.kill(process.pid, signal.SIGCONT)
         goes_on(ticks)
         os.kill(process.pid, signal.SIGSTOP)
-        until(lambda: still._states(process.pid) == {"T"})
+        until(lambda: states(process.pid) == {"T"})
         with pytest.raises(VaultChanged):
             check()
     with standing_still([mark]) as check:
@@ -151,7 +161,7 @@ def test_whose_threads_cannot_be_read_counts_as_one_who_ran(
     mark = start()
     goes_on(ticks)
     with standing_still([mark]) as check:
-        monkeypatch.setattr(still, "_threads", lambda pid, file: [])
+        monkeypatch.setattr(kernel, "threads", gone)
         with pytest.raises(VaultChanged):
             check()
 
@@ -161,10 +171,10 @@ def test_who_stood_still_before_does_not_go_on(start: Start, ticks: Callable[[],
     goes_on(ticks)
     (process,) = marked(mark)
     os.kill(process.pid, signal.SIGSTOP)
-    until(lambda: still._states(process.pid) == {"T"})
+    until(lambda: states(process.pid) == {"T"})
     with standing_still([mark]):
         pass
-    assert still._states(process.pid) == {"T"}
+    assert states(process.pid) == {"T"}
 
 
 def test_they_go_on_when_the_worker_is_killed(start: Start, ticks: Callable[[], int]) -> None:

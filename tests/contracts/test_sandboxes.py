@@ -366,6 +366,12 @@ def test_without_bubblewrap_it_is_said_how_to_get_it(place: Path) -> None:
         sandbox.confine(Launch(("true",), {}, place, place))
 
 
+def test_without_nsenter_it_is_said_how_to_get_it(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With it agents are brought to a stand while another wall is built."""
+    monkeypatch.setenv("PATH", fake_bwrap(place, "exit 0"))
+    assert "apt install util-linux" in str(Bubblewrap().unavailable())
+
+
 def test_a_bubblewrap_that_builds_no_wall_is_unavailable(place: Path) -> None:
     said = "bwrap: setting up uid map: Permission denied"
     sandbox = Bubblewrap(search=fake_bwrap(place, f"echo '{said}' >&2; exit 1"))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from agents_app.launcher import MARK, end_everything, new_mark
+from agents_app.runtimes.claude.options import STANDS
 from agents_app.sandboxes import bubblewrap, container, neighbours, placeholders
 from agents_app.sandboxes.base import Launch, VaultChanged
 from agents_app.sandboxes.checks import CHANGED, checked, take_back
@@ -28,18 +29,20 @@ PARKS = "mkdir {0}; mv Project {0}/x; {1}; touch Notes/parked; until [ -e Notes/
 
 
 @contextmanager
-def agent(walled: Runs, script: str, sign: str, patterns: tuple[str, ...] | None = None) -> Iterator[None]:
-    """One that runs its script behind its wall, of which it was told, until there are Notes/enough."""
+def agent(walled: Runs, script: str, sign: str, patterns: tuple[str, ...] | None = None) -> Iterator[str]:
+    """Its mark. It runs its script behind its wall, of which it was told, until there are Notes/enough."""
     mark = new_mark()
-    given = launch(walled, script, patterns, environment={"PATH": "/usr/bin:/bin", MARK: mark})
+    environment = {"PATH": "/usr/bin:/bin", MARK: mark}
+    given = launch(walled, script, patterns, environment=environment, tells=STANDS)
     stands_still = mark if walled.sandbox.name == "bubblewrap" else ""  # in a container none may move things
     with acting_as(walled.vault.stat().st_uid):
         found, moves = look_through(walled.vault), patterns != ()
         end = neighbours.tell(walled.vault, found, locks_of(walled), stands_still, moves_things=moves)
     try:
         with walled.started(given) as process:
+            assert process.stderr and process.stderr.readline().strip() == STANDS
             wait_for(walled.vault / sign)
-            yield
+            yield mark
             (walled.vault / "Notes/enough").touch()
             process.wait(PATIENCE)
     finally:
@@ -129,7 +132,7 @@ def test_what_is_too_deep_for_one_is_not_brought_up_by_the_next(
     deep = "/".join(["d"] * 66)
     run(walled, f"mkdir -p {deep}; mv Project {deep}/")
     waits = "until [ -e Notes/enough ]; do sleep 0.01; done"
-    with agent(walled, f"{waits}", ".", patterns):
+    with agent(walled, waits, ".", patterns):
         run(walled, "mv d/d/d/d/d/d up")
         with pytest.raises(VaultChanged, match="by now"):
             run(walled, "mv up/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/* Notes/")

@@ -1,0 +1,78 @@
+"""All behind a wall are stopped by somebody who is there for a moment, and whom an agent cannot use."""
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from agents_app.launcher import standing_still, still
+from agents_app.launcher.ended import marked
+from agents_app.sandboxes.base import VaultBusy
+from tests.contracts.runs import Runs
+from tests.contracts.test_two_agents import agent
+
+BUBBLEWRAP = [("bubblewrap", "as we are"), ("bubblewrap", "plain")]
+TICKS = """
+until [ -e Notes/enough ]; do for each in 1 2 3 4 5 6 7 8 9; do echo >> Notes/ticks; done; done
+"""
+# It knows who comes by the last word of the line, and tells what it may see of them.
+LOOKS = """
+look() {
+    cat "$1/environ"
+    ls "$1/root/" "$1/cwd/"
+    readlink "$1/fd/0" "$1/ns/mnt"
+}
+look /proc/$$ > Notes/own
+touch Notes/there
+until [ -e Notes/enough ]; do
+    for each in /proc/[0-9]*; do
+        case $(tr '\\0' ' ' < "$each/cmdline") in
+        *": come""rs "*)
+            look "$each" >> Notes/theirs
+            touch Notes/seen ;;
+        esac
+    done
+done
+"""
+
+
+@pytest.fixture(autouse=True)
+def in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(still, "STILL_WITHIN", 0.5)
+
+
+def goes_on(file: Path) -> None:
+    before = file.stat().st_size
+    while file.stat().st_size == before:
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("walled", BUBBLEWRAP, ids=" ".join, indirect=True)
+@pytest.mark.parametrize(
+    "what", ["kill -STOP $$", "kill -KILL $$", "exit 3", "kill -STOP $PPID 1 $$", "exec /nothing"]
+)
+def test_who_keeps_them_from_being_stopped_keeps_the_next_from_starting(
+    walled: Runs, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """As an agent would that finds them: it may hold them up, or end them. Nobody waits for ever."""
+    monkeypatch.setattr(still, "STOP_ALL", what)
+    with agent(walled, TICKS, "Notes/ticks") as mark:
+        goes_on(ticks := walled.vault / "Notes/ticks")
+        with pytest.raises(VaultBusy, match="does not stand still"), standing_still([mark]):
+            raise AssertionError("They do not stand.")
+        goes_on(ticks)
+
+
+@pytest.mark.parametrize("walled", BUBBLEWRAP, ids=" ".join, indirect=True)
+def test_an_agent_can_look_into_nothing_of_who_stops_it(
+    walled: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are of the host, but for the processes that they see."""
+    monkeypatch.setattr(still, "STILL_WITHIN", 30)
+    with agent(walled, LOOKS, "Notes/there") as mark:
+        found = still._again(marked(mark))
+        waits = f"until [ -e {walled.vault}/Notes/seen ]; do sleep 0.01; done; : comers"
+        assert still._said_behind_walls(found, waits, time.monotonic() + 30) == ""
+    assert {"PATH", "bin", "mnt"} <= set(re.findall(r"\w+", (walled.vault / "Notes/own").read_text()))
+    assert (walled.vault / "Notes/theirs").read_text() == ""
