@@ -31,6 +31,13 @@ NAMESPACES = (
     *("--cap-drop", "ALL", "--die-with-parent", "--new-session"),
 )
 STRICT: tuple[str, ...] = ("--disable-userns",)  # not before bubblewrap 0.8, nor where /proc/sys is read-only
+# Behind the wall, too. Of Debian, Fedora, Alpine; and what is known by Python's `requests`, and by OpenSSL.
+CERTIFICATES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/cert.pem",
+)
+CERTIFICATES_IN = ("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
 COUNTER = Path("/usr/bin/prlimit")
 RAN, FAILED = 300.0, 10.0  # seconds that an answer is good for: who mends it should not wait
 HINTS = {
@@ -103,7 +110,7 @@ class Bubblewrap:
         return replace(
             launch,
             argv=argv,
-            environment={**launch.environment, "HOME": str(HOME)},
+            environment={**certificates(), **launch.environment, "HOME": str(HOME)},
             groups=groups if self._can_group else (),
         )
 
@@ -149,6 +156,12 @@ class Bubblewrap:
                 return ""
             said = done.stderr.decode(errors="replace").strip()
             return said.partition("\n")[0] or f"exit code {done.returncode}"
+
+
+def certificates() -> dict[str, str]:
+    """The system's, for programs that bring a `cacert.pem` of their own: that has a secret's name."""
+    there = next((path for path in CERTIFICATES if Path(path).is_file()), None)
+    return dict.fromkeys(CERTIFICATES_IN, there) if there else {}
 
 
 def _hint(problem: str) -> str:

@@ -72,7 +72,9 @@ def checked(launch: Launch) -> tuple[str, ...]:
     told = f"echo {shlex.quote(launch.tells)} >&2; " if launch.tells else ""
     script = f'{looks}{told}exec "$@"'
     if len(script.encode(errors="surrogateescape")) > LONGEST:
-        raise CannotConfine(f"{launch.vault} has too many files that steer agents ({len(launch.checked)}).")
+        raise CannotConfine(
+            f"{launch.vault} has too many files that agents may not see or change ({len(launch.checked)})."
+        )
     return ("/bin/sh", "-c", script, "sh", *launch.argv)
 
 

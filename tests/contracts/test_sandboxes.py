@@ -18,12 +18,13 @@ from claude_agent_sdk import __file__ as sdk_file
 from agents_app.demo_model.wire import say
 from agents_app.door import Door, Upstream
 from agents_app.launcher import MARK, end_everything, executable, marked, new_mark, orders_for
-from agents_app.sandboxes import ENGINES
+from agents_app.sandboxes import ENGINES, bubblewrap
 from agents_app.sandboxes.base import CannotConfine, Launch, Sandbox
 from agents_app.sandboxes.bubblewrap import Bubblewrap
 from agents_app.sandboxes.recorded import Recorded
 from tests.contracts.conftest import Sandboxes
 from tests.contracts.runs import CANARY, PATIENCE, Runs
+from tests.contracts.stage import sandbox_that_runs
 from tests.scripted_model import ScriptedModel
 
 WALLS = ("bubblewrap", "docker", "podman")
@@ -90,7 +91,21 @@ def test_the_environment_is_what_was_ordered_and_nothing_else(inside: Runs) -> N
     done = inside.run(inside.launch("/usr/bin/env", "-0", environment=given))
     found = dict(entry.split("=", 1) for entry in done.stdout.split("\0") if entry)
     brought = {"HOME": "/home/agent"} if inside.sandbox.is_wall else {}
+    brought |= bubblewrap.certificates() if inside.sandbox.name == "bubblewrap" else {}
     assert found == {**given, **brought, "PWD": str(inside.vault)}
+
+
+def test_programs_know_the_systems_certificates(place: Path, vault: Path) -> None:
+    """Their own have a secret's name, `cacert.pem`, and are hidden where they lie in the vault."""
+    if not (named := bubblewrap.certificates()):
+        pytest.skip("NOT TESTED: this system's certificates are not known.")
+    runs = Runs(sandbox_that_runs("bubblewrap"), vault, executable(place / "launcher"))
+    done = runs.sh(
+        'grep -c BEGIN "$REQUESTS_CA_BUNDLE"; [ "$SSL_CERT_FILE" = "$REQUESTS_CA_BUNDLE" ] && echo same'
+    )
+    assert done.stdout.split() == [str(Path(named["SSL_CERT_FILE"]).read_text().count("BEGIN")), "same"]
+    other = {"PATH": "/usr/bin:/bin", "SSL_CERT_FILE": "/mine.pem"}
+    assert runs.sh('echo "$SSL_CERT_FILE"', environment=other).stdout == "/mine.pem\n"
 
 
 def test_it_starts_in_its_directory(inside: Runs) -> None:

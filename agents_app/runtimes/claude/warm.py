@@ -46,11 +46,14 @@ class WarmProcesses:
         self._ending: set[asyncio.Task[None]] = set()
 
     async def take(self, request: RunRequest, fingerprint: Fingerprint) -> ClaudeProcess | None:
+        if request.session_id not in self._resting:
+            return None
+        state = await asyncio.to_thread(state_of, request)
         resting = self._resting.pop(request.session_id, None)
         if resting is None:
             return None
         resting.timer.cancel()
-        if request.resume and resting.fits(fingerprint, state_of(request)):
+        if request.resume and resting.fits(fingerprint, state):
             return resting.process
         await to_its_end(resting.process.end())
         return None
@@ -59,14 +62,14 @@ class WarmProcesses:
         """False where there is no room for it: then it is the caller's to end."""
         if not self._most:
             return False
-        holds = await process.rest()
+        holds, state = await process.rest(), await asyncio.to_thread(state_of, request)
         if holds > self._room:
             return False
         while len(self._resting) >= self._most or self._held() + holds > self._room:
             self.make_room()
         session = process.session_id
         timer = asyncio.get_running_loop().call_later(RESTS_AT_MOST, self._let_go, session)
-        self._resting[session] = Resting(process, state_of(request), holds, timer)
+        self._resting[session] = Resting(process, state, holds, timer)
         return True
 
     def make_room(self) -> bool:
@@ -111,6 +114,7 @@ class WarmProcesses:
 
 
 def state_of(request: RunRequest) -> State:
-    """Of the transcript, to compare it with itself later; what it holds is not looked at."""
+    """Of the transcript, to compare it with itself later; what it holds is not looked at. There may be any
+    number of folders, as an agent makes them: call it in a thread."""
     found = [path.lstat() for path in request.config.glob(f"projects/*/{request.session_id}.jsonl")]
     return (found[0].st_size, found[0].st_mtime_ns) if len(found) == 1 else None
