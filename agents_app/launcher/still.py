@@ -8,6 +8,7 @@ asked for that before. So in the end each of its threads is asked how often it h
 import fcntl
 import logging
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -32,20 +33,30 @@ LET_GO = """
 while read -r pid; do all="$all $pid"; done
 for pid in $all; do kill -CONT "$pid"; done 2>/dev/null
 """
-# Two handles for each wall: its processes, and the rights of whoever made it. Says what went wrong.
+# Two handles for each wall: its processes, and the rights of whoever made it. Says what went wrong, and waits
+# until it is told that those who were stopped are known. Where that never comes the worker was killed.
 BEHIND_WALLS = """
-while [ $# -gt 1 ]; do
-    { "$NSENTER" --pid="/proc/self/fd/$1" --user="/proc/self/fd/$2" --preserve-credentials -- \
-        /bin/sh -c "$LINE" || echo "It ended with $?."; } 2>&1 &
-    shift 2
-done
-wait
+behind_each() {
+    line=$1
+    shift
+    while [ $# -gt 1 ]; do
+        { "$NSENTER" --pid="/proc/self/fd/$1" --user="/proc/self/fd/$2" --preserve-credentials -- \
+            /bin/sh -c "$line" || echo "$ENDED $?."; } 2>&1 &
+        shift 2
+    done
+    wait
+}
+behind_each "$LINE" "$@"
+exec >/dev/null
+read -r known || behind_each "kill -CONT -1" "$@"
 """
 STOP_ALL = "kill -STOP -1"
 NS_GET_USERNS, NS_GET_PARENT = 0xB701, 0xB702  # of <linux/nsfs.h>
+PART = 1 << 12
+HELD_UP = "What should stop all behind a wall was held up there."
 NOT_STILL = "Another agent in this vault does not stand still while this one starts. End it, or try again."
 
-Run = dict[tuple[int, str], bytes]  # how often each thread has run
+Run = dict[tuple[int, str, str], bytes]  # how often each thread has run
 
 
 @dataclass(frozen=True)
@@ -54,6 +65,7 @@ class Seen:
 
     pid: int
     parent: int
+    started: str
     states: frozenset[str]  # of its threads: one may be in the middle of a call to the kernel
     run: Run
 
@@ -97,25 +109,27 @@ class _Agents:
 
     def stop(self) -> None:
         """Each by itself, and all that are behind a wall in one call, which nobody escapes by being another
-        process each time that somebody looks. Who is about to stand still runs for that moment."""
+        process each time that somebody looks."""
         until = time.monotonic() + STILL_WITHIN
         found = self._look()
         stood_before = {each.pid for each in found if each.stands}
         self._stop_each(found)
-        while said := _said_behind_walls(found, STOP_ALL, until):  # an agent may end who does it there
-            _wait(until, said)
-            found = self._look()
-        while True:
-            found = self._look()
-            self._note({each.pid for each in found} - stood_before)
+        problem = "?"
+        while problem:
+            _wait(until, problem)
+            with _stopped_behind_walls(found, until) as problem:
+                found = self._look()
+                self._note({each.pid for each in found} - stood_before)
+        while (run := _run_of_standing(found)) is None:
             self._stop_each(found)
             _wait(until)
-            self._run = _run(found)
-            if all(each.stands for each in found) and self._run == _run(_again(found)):
-                return
+            found = self._look()
+            self._note({each.pid for each in found} - stood_before)
+        self._run = run
 
     def check(self) -> None:
-        if any(self._run.get(thread) != times for thread, times in _run(self._look()).items()):
+        """Who has ended may have run before that."""
+        if _run_of_standing(self._look()) != self._run:
             raise VaultChanged(NOT_STILL)
 
     def let_go(self) -> None:
@@ -145,52 +159,73 @@ def _wait(until: float, why: str = "") -> None:
     if time.monotonic() > until:
         log.warning("Another agent does not stand still. %s", why)
         raise VaultBusy(NOT_STILL)
-    time.sleep(LOOKS_AGAIN_AFTER)  # noqa: TID251 - nothing tells when a foreign process stands
 
 
 def _again(processes: Iterable[Process | Seen]) -> list[Seen]:
-    return [_seen(each.pid, each.parent) for each in processes]
+    return [_seen(each.pid, each.parent, each.started) for each in processes]
 
 
-def _seen(pid: int, parent: int) -> Seen:
-    """Of what cannot be read it is as if it ran, and had run: one whose threads come and go may escape a
-    look."""
+def _seen(pid: int, parent: int, started: str) -> Seen:
+    """Of what cannot be read it is as if it ran: one whose threads come and go may escape a look."""
     try:
         said = {thread: kernel.says(f"{pid}/task/{thread}/status") for thread in kernel.threads(pid)}
     except OSError:
-        return Seen(pid, parent, frozenset("?"), {(pid, ""): b"%d" % time.monotonic_ns()})
+        return Seen(pid, parent, started, frozenset("?"), {})
     states = frozenset(chr(status.partition(b"\nState:\t")[2][0]) for status in said.values())
-    times = {(pid, thread): status.rpartition(b"\nvoluntary")[2] for thread, status in said.items()}
-    return Seen(pid, parent, states, times)
+    times = {(pid, started, thread): status.rpartition(b"\nvoluntary")[2] for thread, status in said.items()}
+    return Seen(pid, parent, started, states, times)
+
+
+def _run_of_standing(found: Collection[Seen]) -> Run | None:
+    """None where one runs: who has just been woken, or is about to stand, need not have been counted yet."""
+    run = _run(found)
+    time.sleep(LOOKS_AGAIN_AFTER)  # noqa: TID251 - nothing tells when a foreign process stands
+    return run if all(each.stands for each in found) and run == _run(_again(found)) else None
 
 
 def _run(found: Collection[Seen]) -> Run:
     return {thread: times for each in found for thread, times in each.run.items()}
 
 
-def _said_behind_walls(found: Collection[Seen], line: str, until: float) -> str:
-    """Behind all of them at once. Who says it there is out of the agents' reach: its rights are those of
-    whoever made the wall. But they may hold it up."""
+@contextmanager
+def _stopped_behind_walls(found: Collection[Seen], until: float) -> Iterator[str]:
+    """Behind all of them at once; what went wrong, if something did. All go on where the worker is killed
+    in this. Who stops them there is out of the agents' reach, with the rights of whoever made the wall. But
+    they may hold it up."""
     with ExitStack() as ends:
         walls = _walls([each.pid for each in found], ends)
         if not walls:
-            return ""
+            yield ""
+            return
         shell = subprocess.Popen(
             ("/bin/sh", "-c", BEHIND_WALLS, "sh", *map(str, walls)),
-            env={"NSENTER": shutil.which("nsenter") or "nsenter", "LINE": line},
+            env={"NSENTER": shutil.which("nsenter") or "nsenter", "LINE": STOP_ALL},
             cwd="/",
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            bufsize=0,
             pass_fds=walls,
             start_new_session=True,
         )
         with shell:
-            try:
-                said, _ = shell.communicate(timeout=max(0.0, until - time.monotonic()))
-            except subprocess.TimeoutExpired:
+            assert shell.stdin and shell.stdout
+            said = _heard(shell.stdout, until)
+            if said is None:
                 os.killpg(shell.pid, signal.SIGKILL)
-                return "What should stop all behind a wall was held up there."
-    return said.decode(errors="replace").strip()
+            yield HELD_UP if said is None else said
+            with suppress(BrokenPipeError):
+                shell.stdin.write(b"known\n")
+
+
+def _heard(pipe: IO[bytes], until: float) -> str | None:
+    """To its end. None where that does not come."""
+    poll, heard = select.poll(), b""
+    poll.register(pipe, select.POLLIN)
+    while poll.poll(max(0.0, until - time.monotonic()) * 1000):
+        if not (part := pipe.read(PART)):
+            return heard.decode(errors="replace").strip()
+        heard += part
+    return None
 
 
 def _walls(pids: Collection[int], ends: ExitStack) -> list[int]:

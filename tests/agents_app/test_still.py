@@ -144,6 +144,36 @@ def test_who_ran_meanwhile_is_found(start: Start, ticks: Callable[[], int]) -> N
     goes_on(ticks)
 
 
+def test_who_has_ended_meanwhile_may_have_run_before(start: Start, ticks: Callable[[], int]) -> None:
+    """Each time as another process, which its parent starts when all go on."""
+    mark = start("in another session")
+    goes_on(ticks)
+    with standing_still([mark]) as check:
+        child = max(marked(mark), key=lambda process: process.pid)
+        os.kill(child.pid, signal.SIGKILL)
+        until(lambda: child.pid not in {each.pid for each in marked(mark)})
+        for _ in range(2):
+            with pytest.raises(VaultChanged):
+                check()
+
+
+def test_who_runs_in_the_end_need_not_have_been_counted(
+    start: Start, ticks: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that has a processor for itself: it is counted when it is taken from it."""
+    mark = start()
+    goes_on(ticks)
+    with monkeypatch.context() as nobody_is_counted:
+        nobody_is_counted.setattr(still, "_run", lambda found: {})
+        with standing_still([mark]) as check:
+            check()
+            (process,) = marked(mark)
+            os.kill(process.pid, signal.SIGCONT)
+            goes_on(ticks)
+            with pytest.raises(VaultChanged):
+                check()
+
+
 def test_who_is_there_only_in_the_end_is_found(
     start: Start, ticks: Callable[[], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,8 @@
 """All behind a wall are stopped by somebody who is there for a moment, and whom an agent cannot use."""
 
 import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -9,9 +11,10 @@ import pytest
 from agents_app.launcher import standing_still, still
 from agents_app.launcher.ended import marked
 from agents_app.sandboxes.base import VaultBusy
-from tests.contracts.runs import Runs
+from tests.contracts.runs import PATIENCE, Runs
 from tests.contracts.test_two_agents import agent
 
+PYTHON = sys.executable  # a plain user's launcher has another one
 BUBBLEWRAP = [("bubblewrap", "as we are"), ("bubblewrap", "plain")]
 TICKS = """
 until [ -e Notes/enough ]; do for each in 1 2 3 4 5 6 7 8 9; do echo >> Notes/ticks; done; done
@@ -43,8 +46,9 @@ def in_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def goes_on(file: Path) -> None:
-    before = file.stat().st_size
+    before, deadline = file.stat().st_size, time.monotonic() + PATIENCE
     while file.stat().st_size == before:
+        assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
@@ -69,10 +73,63 @@ def test_an_agent_can_look_into_nothing_of_who_stops_it(
     walled: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are of the host, but for the processes that they see."""
-    monkeypatch.setattr(still, "STILL_WITHIN", 30)
     with agent(walled, LOOKS, "Notes/there") as mark:
-        found = still._again(marked(mark))
         waits = f"until [ -e {walled.vault}/Notes/seen ]; do sleep 0.01; done; : comers"
-        assert still._said_behind_walls(found, waits, time.monotonic() + 30) == ""
+        monkeypatch.setattr(still, "STOP_ALL", waits)
+        with still._stopped_behind_walls(still._again(marked(mark)), time.monotonic() + 30) as problem:
+            assert problem == ""
     assert {"PATH", "bin", "mnt"} <= set(re.findall(r"\w+", (walled.vault / "Notes/own").read_text()))
     assert (walled.vault / "Notes/theirs").read_text() == ""
+
+
+FORKS = """
+for each in 1 2 3; do (until [ -e Notes/enough ]; do /bin/true; echo >> Notes/ticks; done) & done
+wait
+"""
+
+
+def none_is_left_standing(mark: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while left := [each.pid for each in still._again(marked(mark)) if each.stands]:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("walled", BUBBLEWRAP, ids=" ".join, indirect=True)
+def test_nobody_is_left_standing_who_was_stopped_in_vain(
+    walled: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those whom no look had found are stopped from within, too."""
+    monkeypatch.setattr(still, "STOP_ALL", "kill -STOP -1; exit 3")
+    monkeypatch.setattr(still, "STILL_WITHIN", 0.03)
+    with agent(walled, FORKS, "Notes/ticks") as mark:
+        for _ in range(10):
+            with pytest.raises(VaultBusy), standing_still([mark]):
+                raise AssertionError("They do not stand.")
+            none_is_left_standing(mark)
+            goes_on(walled.vault / "Notes/ticks")
+
+
+STOPS_AND_WAITS = """
+import sys
+from agents_app.launcher import standing_still, still
+still.STOP_ALL = f"kill -STOP -1; echo > {sys.argv[2]}; sleep 0.3"
+with standing_still(sys.argv[1:2]): pass
+"""
+
+
+@pytest.mark.parametrize("walled", BUBBLEWRAP, ids=" ".join, indirect=True)
+def test_nobody_is_left_standing_whose_worker_is_killed_meanwhile(walled: Runs) -> None:
+    sign = walled.vault / "Notes/stopped"  # root, behind the wall of another user, cannot make it
+    with agent(walled, FORKS, "Notes/ticks") as mark:
+        for _ in range(3):
+            sign.touch()
+            worker = subprocess.Popen(
+                (PYTHON, "-c", STOPS_AND_WAITS, mark, str(sign)), cwd=Path(__file__).parents[2]
+            )
+            with worker:
+                goes_on(sign)
+                worker.kill()
+            sign.unlink()
+            none_is_left_standing(mark)
+            goes_on(walled.vault / "Notes/ticks")
