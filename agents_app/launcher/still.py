@@ -40,8 +40,10 @@ behind_each() {
     line=$1
     shift
     while [ $# -gt 1 ]; do
-        { "$NSENTER" --pid="/proc/self/fd/$1" --user="/proc/self/fd/$2" --preserve-credentials -- \
-            /bin/sh -c "$line" || echo "$ENDED $?."; } 2>&1 &
+        {
+            why=$("$NSENTER" --pid="/proc/self/fd/$1" --user="/proc/self/fd/$2" --preserve-credentials \\
+                -- /bin/sh -c "$line" 2>&1) || echo "It ended with $?. $why"
+        } &
         shift 2
     done
     wait

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agents_app.launcher import standing_still, still
-from agents_app.launcher.ended import marked
+from agents_app.launcher.ended import Process, marked
 from agents_app.sandboxes.base import VaultBusy
 from tests.contracts.runs import PATIENCE, Runs
 from tests.contracts.test_two_agents import agent
@@ -88,6 +88,11 @@ wait
 """
 
 
+def first(mark: str) -> list[Process]:
+    """Of those who are behind the wall. Outside there is one, who built it."""
+    return sorted(marked(mark), key=lambda process: (int(process.started), process.pid))[1:2]
+
+
 def none_is_left_standing(mark: str) -> None:
     deadline = time.monotonic() + PATIENCE
     while left := [each.pid for each in still._again(marked(mark)) if each.stands]:
@@ -99,11 +104,20 @@ def none_is_left_standing(mark: str) -> None:
 def test_nobody_is_left_standing_who_was_stopped_in_vain(
     walled: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those whom no look had found are stopped from within, too."""
+    """Those whom the look before had not found are stopped from within, too."""
+    looks = 0
+
+    def one_of(mark: str) -> list[Process]:
+        nonlocal looks
+        looks += 1
+        return first(mark) if looks == 1 else marked(mark)
+
     monkeypatch.setattr(still, "STOP_ALL", "kill -STOP -1; exit 3")
     monkeypatch.setattr(still, "STILL_WITHIN", 0.03)
+    monkeypatch.setattr(still, "marked", one_of)
     with agent(walled, FORKS, "Notes/ticks") as mark:
-        for _ in range(10):
+        for _ in range(3):
+            looks = 0
             with pytest.raises(VaultBusy), standing_still([mark]):
                 raise AssertionError("They do not stand.")
             none_is_left_standing(mark)
@@ -113,6 +127,8 @@ def test_nobody_is_left_standing_who_was_stopped_in_vain(
 STOPS_AND_WAITS = """
 import sys
 from agents_app.launcher import standing_still, still
+from tests.contracts.test_standing_still import first
+still.marked = first
 still.STOP_ALL = f"kill -STOP -1; echo > {sys.argv[2]}; sleep 0.3"
 with standing_still(sys.argv[1:2]): pass
 """
