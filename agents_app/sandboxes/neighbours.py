@@ -10,15 +10,17 @@ It is told in a file in our own home, which is locked for as long as the wall st
 lock of a worker that was killed.
 """
 
+import asyncio
 import fcntl
 import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 from uuid import uuid4
 
 from .base import Identity, VaultBusy
@@ -27,6 +29,7 @@ from .looking import Found
 TOLD = ".json"
 TICK = 0.01  # seconds
 WAITS = 30.0  # seconds, for the others' walls
+WAITS_TO_END = 1.0
 
 BUILDING = "Other agents are being started in this vault, and it takes them too long. Try again in a moment."
 PUT_AWAY = (
@@ -67,10 +70,8 @@ def check(found: Found, neighbours: Iterable[Neighbour]) -> None:
 @contextmanager
 def one_at_a_time(vault: Path, locks: Path) -> Iterator[None]:
     """Of those who build a wall in it: who is let in would run while the other looks."""
-    folder = _told_in(vault, locks)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     until = time.monotonic() + WAITS
-    with (folder / "building").open("w") as lock:
+    with _building(vault, locks) as lock:
         while True:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -81,6 +82,28 @@ def one_at_a_time(vault: Path, locks: Path) -> Iterator[None]:
             else:
                 break
         yield
+
+
+@asynccontextmanager
+async def between_walls(vault: Path, locks: Path) -> AsyncIterator[None]:
+    """For who ends an agent there, or gives something back: one that ends while it stands still may have run
+    before that, and the other's start counts for nothing. After a second that is how it is."""
+    until = time.monotonic() + WAITS_TO_END
+    with _building(vault, locks) as lock:
+        while time.monotonic() < until:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                await asyncio.sleep(TICK)
+            else:
+                break
+        yield
+
+
+def _building(vault: Path, locks: Path) -> IO[str]:
+    folder = _told_in(vault, locks)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return (folder / "building").open("w")
 
 
 def tell(

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, nullcontext
+from contextlib import AsyncExitStack, ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
@@ -16,8 +16,10 @@ from agents_app.demo_model.wire import WRONG_KEY, say
 from agents_app.launcher.still import NOT_STILL
 from agents_app.runtimes.base import RunFailed
 from agents_app.runtimes.claude import warm
+from agents_app.runtimes.claude.options import locks
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.runtimes.events import Ended, RuntimeEvent
+from agents_app.sandboxes import neighbours
 from agents_app.sandboxes.base import VaultChanged
 from permissions_app.rules.setting import Trust
 from sessions_app import transcripts
@@ -154,6 +156,26 @@ async def test_one_that_never_stands_still_is_told_of(stage: Stage, monkeypatch:
     with pytest.raises(RunFailed, match="does not stand still") as failed:
         await stage.play("hi")
     assert failed.value.code == "cli_crashed"
+
+
+@pytest.mark.parametrize("waits", [30.0, 0.2])
+async def test_one_ends_when_another_wall_has_been_built(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, waits: float
+) -> None:
+    """Or after a second: who ends while all stand still makes the other start again."""
+    monkeypatch.setattr(neighbours, "WAITS_TO_END", waits)
+    await stage.play("hi")
+    assert isinstance(stage.runtime, ClaudeRuntime)
+    mark = stage.runtime._warm._resting[stage.session_id].process._mark
+    with ExitStack() as building:
+        building.enter_context(neighbours.one_at_a_time(stage.vault, locks()))
+        ending = asyncio.create_task(stage.runtime.forget(stage.session_id))
+        await asyncio.wait({ending}, timeout=0.5 if waits > 1 else SOON)
+        assert ending.done() is (waits < 1) is not bool(launcher.marked(mark))
+        building.close()
+        async with asyncio.timeout(SOON):
+            await ending
+    assert not launcher.marked(mark)
 
 
 async def test_beside_one_that_works_it_does_not_start(stage: Stage, model: ScriptedModel) -> None:

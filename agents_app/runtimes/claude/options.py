@@ -158,15 +158,15 @@ def _with_vault(launch: Launch, request: RunRequest, until: Until) -> Launch:
     ends = until.ends
 
     def hold(repositories: Sequence[Path]) -> None:
-        ends.callback(placeholders.hold_repositories(request.vault, repositories, _locks()))
+        ends.callback(placeholders.hold_repositories(request.vault, repositories, locks()))
 
-    until.stands.enter_context(neighbours.one_at_a_time(request.vault, _locks()))
-    others = neighbours.told(request.vault, _locks())
+    until.stands.enter_context(neighbours.one_at_a_time(request.vault, locks()))
+    others = neighbours.told(request.vault, locks())
     stand = launcher.standing_still([each.mark for each in others if each.mark])
     until.stands.callback(until.stands.enter_context(stand))
     is_read_only = request.writable == ()  # then nothing is planted in it, and nothing moved by this one
     if not is_read_only:
-        ends.callback(placeholders.hold(request.vault, request.directory, _locks()))
+        ends.callback(placeholders.hold(request.vault, request.directory, locks()))
     inside = vaults.shown(
         request.vault,
         request.writable,
@@ -176,7 +176,7 @@ def _with_vault(launch: Launch, request: RunRequest, until: Until) -> Launch:
     )
     until.stands.callback(take_back, request.vault, inside.checked, time.time())
     ends.callback(
-        neighbours.tell(request.vault, inside.found, _locks(), launch.mark, moves_things=not is_read_only)
+        neighbours.tell(request.vault, inside.found, locks(), launch.mark, moves_things=not is_read_only)
     )
     if any(request.directory.is_relative_to(hidden) for hidden in inside.masked):
         raise CannotConfine(
@@ -193,7 +193,7 @@ def _with_vault(launch: Launch, request: RunRequest, until: Until) -> Launch:
     )
 
 
-def _locks() -> Path:
+def locks() -> Path:
     return Path(settings.PARACHUTE_HOME) / "locks"
 
 

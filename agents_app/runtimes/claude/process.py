@@ -5,7 +5,7 @@ import logging
 import sys
 import tempfile
 from collections import deque
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -32,7 +32,8 @@ from agents_app.reach import Reach
 from agents_app.runtimes.base import RunRequest
 from agents_app.runtimes.claude import memory
 from agents_app.runtimes.claude.failures import failure_to_confine, failure_to_start
-from agents_app.runtimes.claude.options import STANDS, Doors, Hooks, Until, launch_for, options_for
+from agents_app.runtimes.claude.options import STANDS, Doors, Hooks, Until, launch_for, locks, options_for
+from agents_app.sandboxes import neighbours
 from agents_app.sandboxes.base import CannotConfine, Launch
 from agents_app.sandboxes.mounts import named_paths, settings_held, shows
 from permissions_app.audit import PLATFORM
@@ -205,11 +206,13 @@ class ClaudeProcess:
         self._pass.revoke()
         if self._out:
             self._out.revoke()
-        await asyncio.to_thread(launcher.end_everything, self._mark)
-        try:
-            await asyncio.to_thread(self._ends.close)
-        except OSError:
-            log.exception("What a wall left on the host could not be taken away.")
+        walls = neighbours.between_walls(self.fingerprint.vault, locks())
+        async with walls if self._shown is not None else nullcontext():
+            await asyncio.to_thread(launcher.end_everything, self._mark)
+            try:
+                await asyncio.to_thread(self._ends.close)
+            except OSError:
+                log.exception("What a wall left on the host could not be taken away.")
         try:
             async with asyncio.timeout(CLOSES_WITHIN):
                 if self._is_started:
