@@ -54,11 +54,12 @@ read -r known || behind_each "kill -CONT -1" "$@"
 """
 STOP_ALL = "kill -STOP -1"
 NS_GET_USERNS, NS_GET_PARENT = 0xB701, 0xB702  # of <linux/nsfs.h>
+CPU_TIME = 2  # the clock of a process, with all threads that it ever had: the kernel's CPUCLOCK_SCHED
 PART = 1 << 12
 HELD_UP = "What should stop all behind a wall was held up there."
 NOT_STILL = "Another agent in this vault does not stand still while this one starts. End it, or try again."
 
-Run = dict[tuple[int, str, str], bytes]  # how often each thread has run
+Run = dict[tuple[int, str, str], bytes]  # how often each thread has run, and how long each process
 
 
 @dataclass(frozen=True)
@@ -171,11 +172,13 @@ def _seen(pid: int, parent: int, started: str) -> Seen:
     """Of what cannot be read it is as if it ran: one whose threads come and go may escape a look."""
     try:
         said = {thread: kernel.says(f"{pid}/task/{thread}/status") for thread in kernel.threads(pid)}
+        used = b"%d" % time.clock_gettime_ns(~pid << 3 | CPU_TIME)
     except OSError:
         return Seen(pid, parent, started, frozenset("?"), {})
     states = frozenset(chr(status.partition(b"\nState:\t")[2][0]) for status in said.values())
     times = {(pid, started, thread): status.rpartition(b"\nvoluntary")[2] for thread, status in said.items()}
-    return Seen(pid, parent, started, states, times)
+    # Who is another program by now, in the place of its first thread, is counted from the beginning.
+    return Seen(pid, parent, started, states, {**times, (pid, started, ""): used})
 
 
 def _run_of_standing(found: Collection[Seen]) -> Run | None:

@@ -174,6 +174,30 @@ def test_who_runs_in_the_end_need_not_have_been_counted(
                 check()
 
 
+def test_who_hides_how_often_it_has_run_is_found_by_the_time_that_it_took(
+    start: Start, ticks: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread that becomes another program is the process from then on, and counted from the beginning."""
+    mark = start()
+    goes_on(ticks)
+    says = kernel.says
+
+    def without_counts(path: str) -> bytes:
+        said = says(path)
+        return said.partition(b"\nvoluntary")[0] + b"\nvoluntary" if path.endswith("status") else said
+
+    monkeypatch.setattr(kernel, "says", without_counts)
+    with standing_still([mark]) as check:
+        check()
+        (process,) = marked(mark)
+        os.kill(process.pid, signal.SIGCONT)
+        goes_on(ticks)
+        os.kill(process.pid, signal.SIGSTOP)
+        until(lambda: states(process.pid) == {"T"})
+        with pytest.raises(VaultChanged):
+            check()
+
+
 def test_who_is_there_only_in_the_end_is_found(
     start: Start, ticks: Callable[[], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
