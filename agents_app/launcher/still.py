@@ -28,7 +28,8 @@ log = logging.getLogger(__name__)
 
 STILL_WITHIN = 3.0  # seconds; each is stopped at once, but new ones may be started faster than they are found
 LOOKS_AGAIN_AFTER = 0.001
-STILL, HANGS = frozenset("tTZX"), "D"
+STOPPED, HANGS = frozenset("TZX"), "D"
+STILL = STOPPED | {"t"}  # who is traced goes on when the one that traces it does
 LET_GO = """
 while read -r pid; do all="$all $pid"; done
 for pid in $all; do kill -CONT "$pid"; done 2>/dev/null
@@ -115,7 +116,7 @@ class _Agents:
         process each time that somebody looks."""
         until = time.monotonic() + STILL_WITHIN
         found = self._look()
-        stood_before = {each.pid for each in found if each.stands}
+        stood_before = {each.pid for each in found if each.states <= STOPPED}
         self._stop_each(found)
         problem = "?"
         while problem:
