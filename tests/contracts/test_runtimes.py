@@ -25,6 +25,7 @@ from agents_app.runtimes.events import (
     Used,
 )
 from agents_app.runtimes.scripted import Begin, Fail, Hold, Say, ScriptedRuntime, Use
+from agents_app.sandboxes.bubblewrap import CERTIFICATES_IN
 from permissions_app.gate import Answer
 from permissions_app.rules.decision import Decision, Verdict, allow
 from permissions_app.rules.ladder import ToolCall
@@ -461,7 +462,7 @@ class TestWhatIsLeft:
 class TestTheEnvironment:
     NAMED = frozenset(
         {"PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "USER", "LOGNAME", "SHELL", "PWD"}
-    )
+    ) | frozenset(CERTIFICATES_IN)
     OURS = ("ANTHROPIC_", "CLAUDE_", f"{MARK}=", "PARACHUTE_OWNER=")
 
     async def test_it_holds_a_token_of_the_door_and_nothing_of_the_worker(

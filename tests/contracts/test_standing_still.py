@@ -16,9 +16,7 @@ from tests.contracts.test_two_agents import agent
 
 PYTHON = sys.executable  # a plain user's launcher has another one
 BUBBLEWRAP = [("bubblewrap", "as we are"), ("bubblewrap", "plain")]
-TICKS = """
-until [ -e Notes/enough ]; do for each in 1 2 3 4 5 6 7 8 9; do echo >> Notes/ticks; done; done
-"""
+TICKS = "until [ -e Notes/enough ]; do sleep 0.01; echo >> Notes/ticks; done"
 # It knows who comes by the last word of the line, and tells what it may see of them.
 LOOKS = """
 look() {
@@ -83,7 +81,7 @@ def test_an_agent_can_look_into_nothing_of_who_stops_it(
 
 
 FORKS = """
-for each in 1 2 3; do (until [ -e Notes/enough ]; do /bin/true; echo >> Notes/ticks; done) & done
+for each in 1 2 3; do (until [ -e Notes/enough ]; do sleep 0.02; echo >> Notes/ticks; done) & done
 wait
 """
 
@@ -124,11 +122,11 @@ def test_nobody_is_left_standing_who_was_stopped_in_vain(
             goes_on(walled.vault / "Notes/ticks")
 
 
+# It finds only the first one behind the wall, as `first` does.
 STOPS_AND_WAITS = """
 import sys
-from agents_app.launcher import standing_still, still
-from tests.contracts.test_standing_still import first
-still.marked = first
+from agents_app.launcher import marked, standing_still, still
+still.marked = lambda mark: sorted(marked(mark), key=lambda each: (int(each.started), each.pid))[1:2]
 still.STOP_ALL = f"kill -STOP -1; echo > {sys.argv[2]}; sleep 0.3"
 with standing_still(sys.argv[1:2]): pass
 """
