@@ -2,7 +2,8 @@
 its own sees to that where this worker is killed meanwhile.
 
 Who is stopped can be made to go on by the kernel itself, at a time or when a folder is looked at, if it has
-asked for that before. So in the end each of its threads is asked how often it has run.
+asked for that before. So in the end all must be there, stopped, and none may have run: the kernel says how
+often each thread has, and how long each process.
 """
 
 import fcntl
@@ -81,7 +82,7 @@ class Seen:
 @contextmanager
 def standing_still(marks: Collection[str]) -> Iterator[Callable[[], None]]:
     """All that these marks' launches started. Raises VaultBusy where they cannot be brought to a stand. What
-    it gives raises VaultChanged where one has run meanwhile; who was killed has, for a moment."""
+    it gives raises VaultChanged where one has run meanwhile, or has ended."""
     if not marks:
         yield lambda: None
         return

@@ -83,6 +83,14 @@ def states(pid: int) -> set[str]:
     return {status.partition("\nState:\t")[2][0] for status in said}
 
 
+def it_runs_meanwhile(mark: str, ticks: Callable[[], int]) -> None:
+    (process,) = marked(mark)
+    os.kill(process.pid, signal.SIGCONT)
+    goes_on(ticks)
+    os.kill(process.pid, signal.SIGSTOP)
+    until(lambda: states(process.pid) == {"T"})
+
+
 def gone(pid: int) -> list[str]:
     raise ProcessLookupError
 
@@ -129,11 +137,7 @@ def test_who_ran_meanwhile_is_found(start: Start, ticks: Callable[[], int]) -> N
     goes_on(ticks)
     with standing_still([mark]) as check:
         check()
-        (process,) = marked(mark)
-        os.kill(process.pid, signal.SIGCONT)
-        goes_on(ticks)
-        os.kill(process.pid, signal.SIGSTOP)
-        until(lambda: states(process.pid) == {"T"})
+        it_runs_meanwhile(mark, ticks)
         with pytest.raises(VaultChanged):
             check()
     with standing_still([mark]) as check:
@@ -189,11 +193,7 @@ def test_who_hides_how_often_it_has_run_is_found_by_the_time_that_it_took(
     monkeypatch.setattr(kernel, "says", without_counts)
     with standing_still([mark]) as check:
         check()
-        (process,) = marked(mark)
-        os.kill(process.pid, signal.SIGCONT)
-        goes_on(ticks)
-        os.kill(process.pid, signal.SIGSTOP)
-        until(lambda: states(process.pid) == {"T"})
+        it_runs_meanwhile(mark, ticks)
         with pytest.raises(VaultChanged):
             check()
 
