@@ -5,12 +5,14 @@ returns at once and never fails, because a lost ring costs a reader some seconds
 """
 
 import asyncio
+import atexit
 import logging
 import threading
-from concurrent.futures import Future
+from collections.abc import Coroutine
+from concurrent.futures import Future, wait
 from importlib import import_module
 from time import monotonic
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
 from django.conf import settings
@@ -35,10 +37,12 @@ log = logging.getLogger(__name__)
 
 LISTS = "sessions"  # the topic of whoever shows a list of sessions; `workspace` says in whose list
 RINGS_TOGETHER = 0.05  # seconds
+ENDS_WITHIN = 3.0  # seconds, when the process ends
 
 _starting = threading.Lock()
 _in_order = asyncio.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
+_not_rung_yet = set[Future[None]]()
 _lists_ring_at: dict[int, float] = {}
 
 
@@ -56,7 +60,7 @@ def turn_topic(turn_id: UUID) -> str:
 
 
 def ring(topic: str, payload: Payload) -> Future[None]:
-    return asyncio.run_coroutine_threadsafe(_publish(current(), topic, payload), _ringing())
+    return _handed_over(_publish(current(), topic, payload))
 
 
 def ring_deleted(session_id: UUID) -> None:
@@ -70,7 +74,7 @@ def ring_lists(workspace_id: int) -> None:
     now = monotonic()
     if now >= _lists_ring_at.get(workspace_id, 0.0):
         _lists_ring_at[workspace_id] = now + RINGS_TOGETHER
-        asyncio.run_coroutine_threadsafe(_ring_lists(workspace_id), _ringing())
+        _handed_over(_ring_lists(workspace_id))
 
 
 async def _ring_lists(workspace_id: int) -> None:
@@ -87,10 +91,27 @@ async def _publish(bus: Bus, topic: str, payload: Payload) -> None:
             log.exception("A ring for %s was lost", topic)
 
 
+def _handed_over(ringing: Coroutine[Any, Any, None]) -> Future[None]:
+    rung = asyncio.run_coroutine_threadsafe(ringing, _ringing())
+    _not_rung_yet.add(rung)
+    rung.add_done_callback(_not_rung_yet.discard)
+    return rung
+
+
 def _ringing() -> asyncio.AbstractEventLoop:
     global _loop
     with _starting:
         if _loop is None:
             _loop = asyncio.new_event_loop()
-            threading.Thread(target=_loop.run_forever, name="bell", daemon=True).start()
+            thread = threading.Thread(target=_loop.run_forever, name="bell", daemon=True)
+            thread.start()
+            atexit.register(_ring_out, _loop, thread)
         return _loop
+
+
+def _ring_out(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    """The last of the process. Python ends a thread that is left over by an exception, and the process dies
+    of it where that is loading a module of foreign code, as for its first ring."""
+    wait(set(_not_rung_yet), ENDS_WITHIN)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(ENDS_WITHIN)

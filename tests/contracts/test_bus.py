@@ -6,6 +6,7 @@ import logging
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -229,6 +230,42 @@ async def test_a_ring_that_cannot_be_sent_is_said(
     monkeypatch.setattr(type(bus), "publish", lambda *_: 1 / 0)
     assert buses.ring(TOPIC, row("model", 1)).result(5) is None
     assert "A ring for session.one was lost" in caplog.text
+
+
+RINGS_AND_ENDS = """
+from sessions_app import bus
+bus.ring_lists(7)
+bus.ring("session.one", {"type": "model", "turnId": None, "seq": 1})
+"""
+
+
+async def test_a_process_that_ends_has_rung_before(
+    valkey: Valkey, over_valkey: ChannelLayerBus, tmp_path: Path
+) -> None:
+    async with over_valkey.subscribe(TOPIC) as session, over_valkey.subscribe(buses.LISTS) as lists:
+        assert await rings_and_ends(valkey, tmp_path) == (0, "")
+        assert await heard(session, 1) == [row("model", 1, turn=None)]
+        assert await heard(lists, 1) == [{"workspace": 7}]
+
+
+async def test_a_process_that_cannot_ring_ends_all_the_same(stopped_valkey: Valkey, tmp_path: Path) -> None:
+    status, said = await rings_and_ends(stopped_valkey, tmp_path)
+    assert status == 0
+    assert "The bus is away" in said
+    assert "Traceback" not in said
+
+
+async def rings_and_ends(server: Valkey, home: Path) -> tuple[int | None, str]:
+    """What it ended with, and what it complained of."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "manage.py", "shell", "-c", RINGS_AND_ENDS),
+        cwd=Path(__file__).parents[2],
+        env={"PARACHUTE_HOME": str(home), "VAULT_PATH": str(home), "REDIS_URL": server.url},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    _, said = await asyncio.wait_for(process.communicate(), 30)
+    return process.returncode, said.decode()
 
 
 # The tail
