@@ -21,15 +21,21 @@ from agents_app.limits import Limits
 from . import control_groups
 from .base import CannotConfine, Launch
 from .checks import checked
-from .mounts import HOME, mounts
+from .mounts import HOME, mounts, over_all
 
 # No secret may be among these: every process of the machine can read them.
+IDENTITY = ("--unshare-user", "--uid", "1000", "--gid", "1000")
+# As root without --cap-drop an agent remounted a read-only vault and wrote to it.
+NO_RIGHTS = ("--cap-drop", "ALL", "--die-with-parent")
 NAMESPACES = (
-    *("--unshare-user", "--uid", "1000", "--gid", "1000"),
-    *("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
-    # As root without --cap-drop an agent remounted a read-only vault and wrote to it.
-    *("--cap-drop", "ALL", "--die-with-parent", "--new-session"),
+    *IDENTITY,
+    *("--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--new-session"),
+    *NO_RIGHTS,
 )
+# A wall within it, around all that is mounted by then. Mounts that come from a user namespace above are
+# locked to what they lie on. Others the kernel takes off when the last process behind the wall ends: an agent
+# that was handed a folder by one behind it would look, and write, beneath the masks.
+WITHIN = (*IDENTITY, "--unshare-pid", *NO_RIGHTS)
 STRICT: tuple[str, ...] = ("--disable-userns",)  # not before bubblewrap 0.8, nor where /proc/sys is read-only
 # Behind the wall, too. Of Debian, Fedora, Alpine; and what is known by Python's `requests`, and by OpenSSL.
 CERTIFICATES = (
@@ -95,15 +101,11 @@ class Bubblewrap:
         if program is None:
             raise CannotConfine("bubblewrap is not installed.")
         directory = str(launch.directory.resolve())
-        shown = mounts(launch, can_bound=self._can_bound)
+        within = str(Path(program).resolve())
+        shown = mounts(_with_program(launch, Path(within)), can_bound=self._can_bound)
         argv = (
-            program,
-            *NAMESPACES,
-            *self._strict,
-            *shown,
-            "--chdir",
-            directory,
-            "--",
+            *(program, *NAMESPACES, *shown, "--"),
+            *(within, *WITHIN, *self._strict, *over_all(), "--chdir", directory, "--"),
             *self._counted(launch),
         )
         groups = control_groups.groups_for(launch.mark, launch.limits) if launch.limits else ()
@@ -156,6 +158,11 @@ class Bubblewrap:
                 return ""
             said = done.stderr.decode(errors="replace").strip()
             return said.partition("\n")[0] or f"exit code {done.returncode}"
+
+
+def _with_program(launch: Launch, program: Path) -> Launch:
+    """What lies below /usr is shown behind every wall."""
+    return launch if program.is_relative_to("/usr") else replace(launch, readable=(*launch.readable, program))
 
 
 def certificates() -> dict[str, str]:

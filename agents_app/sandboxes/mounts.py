@@ -48,7 +48,7 @@ def mounts(launch: Launch, *, can_bound: bool = True) -> list[str]:
     shut = _shut(named, masked_folders) if can_bound else set[Path]()
     arguments = [
         *_system(),
-        *("--proc", "/proc", *_kernel(), "--dev", "/dev"),
+        *("--dev-bind", "/proc", "/proc", "--dev", "/dev"),  # the machine's, until `over_all` covers it
         *(word for path in (SHARED, *MEMORY) for word in (*sized, "--tmpfs", str(path))),
         *_links((launch.vault, *launch.writable, *launch.readable), [path for path, _ in named]),
         *(word for path, how in named for word in (*(SHUT if path in shut else ()), *_mount(path, how))),
@@ -78,10 +78,12 @@ def _system() -> list[str]:
     return arguments
 
 
-def _kernel() -> list[str]:
+def over_all() -> list[str]:
+    """All of it once more, with a `/proc` that knows the processes behind the wall and no others."""
     read_only = [(path, READ_ONLY) for name in KERNEL_READ_ONLY if (path := Path("/proc", name)).exists()]
     masked = [(path, MASK) for name in KERNEL_MASKED if (path := Path("/proc", name)).exists()]
-    return [word for path, how in (*read_only, *masked) for word in _mount(path, how)]
+    shown = [word for path, how in (*read_only, *masked) for word in _mount(path, how)]
+    return ["--dev-bind", "/", "/", "--proc", "/proc", *shown]
 
 
 def _as_on_the_host(path: Path) -> list[str]:

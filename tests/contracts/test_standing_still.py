@@ -87,8 +87,8 @@ wait
 
 
 def first(mark: str) -> list[Process]:
-    """Of those who are behind the wall. Outside there is one, who built it."""
-    return sorted(marked(mark), key=lambda process: (int(process.started), process.pid))[1:2]
+    """Of those who are behind the wall. Outside there are two, who built it."""
+    return sorted(marked(mark), key=lambda process: (int(process.started), process.pid))[2:3]
 
 
 def none_is_left_standing(mark: str) -> None:
@@ -110,13 +110,17 @@ def test_nobody_is_left_standing_who_was_stopped_in_vain(
         looks += 1
         return first(mark) if looks == 1 else marked(mark)
 
+    def only_once(_until: float, why: str = "") -> None:
+        if why != "?":
+            raise VaultBusy(why)
+
     monkeypatch.setattr(still, "STOP_ALL", "kill -STOP -1; exit 3")
-    monkeypatch.setattr(still, "STILL_WITHIN", 0.03)
+    monkeypatch.setattr(still, "_wait", only_once)
     monkeypatch.setattr(still, "marked", one_of)
     with agent(walled, FORKS, "Notes/ticks") as mark:
         for _ in range(3):
             looks = 0
-            with pytest.raises(VaultBusy), standing_still([mark]):
+            with pytest.raises(VaultBusy, match="ended with 3"), standing_still([mark]):
                 raise AssertionError("They do not stand.")
             none_is_left_standing(mark)
             goes_on(walled.vault / "Notes/ticks")
@@ -126,7 +130,7 @@ def test_nobody_is_left_standing_who_was_stopped_in_vain(
 STOPS_AND_WAITS = """
 import sys
 from agents_app.launcher import marked, standing_still, still
-still.marked = lambda mark: sorted(marked(mark), key=lambda each: (int(each.started), each.pid))[1:2]
+still.marked = lambda mark: sorted(marked(mark), key=lambda each: (int(each.started), each.pid))[2:3]
 still.STOP_ALL = f"kill -STOP -1; echo > {sys.argv[2]}; sleep 0.3"
 with standing_still(sys.argv[1:2]): pass
 """
