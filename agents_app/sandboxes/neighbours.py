@@ -48,7 +48,7 @@ class Neighbour:
 
     known: frozenset[Identity]
     closed: frozenset[Identity]
-    mark: str = ""  # of its processes, if they may move something
+    mark: str = ""  # of its processes, if they can be brought to a stand
 
     def may_have_put_away(self, found: Found) -> bool:
         return not self.known <= found.known and not found.closed <= self.closed
@@ -106,19 +106,16 @@ def _building(vault: Path, locks: Path) -> IO[str]:
     return (folder / "building").open("w")
 
 
-def tell(
-    vault: Path, found: Found, locks: Path, mark: str = "", *, moves_things: bool = True
-) -> Callable[[], None]:
-    """Tells the next ones, until what it returns is called. `mark`: of the processes behind it."""
+def tell(vault: Path, found: Found, locks: Path, mark: str = "") -> Callable[[], None]:
+    """Tells the next ones, until what it returns is called. `mark`: of the processes behind it. Who only
+    reads is no exception: another agent may have handed it a folder to move things in."""
     folder = _told_in(vault, locks)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / f"{uuid4().hex}{TOLD}"
     file = path.with_suffix(".new").open("x")
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
-        json.dump(
-            [[*found.known] if moves_things else [], [*found.closed], mark if moves_things else ""], file
-        )
+        json.dump([[*found.known], [*found.closed], mark], file)
         file.flush()
         path.with_suffix(".new").rename(path)
     except BaseException:

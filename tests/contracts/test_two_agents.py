@@ -34,10 +34,9 @@ def agent(walled: Runs, script: str, sign: str, patterns: tuple[str, ...] | None
     mark = new_mark()
     environment = {"PATH": "/usr/bin:/bin", MARK: mark}
     given = launch(walled, script, patterns, environment=environment, tells=STANDS)
-    stands_still = mark if walled.sandbox.name == "bubblewrap" else ""  # in a container none may move things
+    stands_still = mark if walled.sandbox.name == "bubblewrap" else ""
     with acting_as(walled.vault.stat().st_uid):
-        found, moves = look_through(walled.vault), patterns != ()
-        end = neighbours.tell(walled.vault, found, locks_of(walled), stands_still, moves_things=moves)
+        end = neighbours.tell(walled.vault, look_through(walled.vault), locks_of(walled), stands_still)
     try:
         with walled.started(given) as process:
             assert process.stderr and process.stderr.readline().strip() == STANDS

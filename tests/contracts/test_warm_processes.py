@@ -178,6 +178,15 @@ async def test_one_ends_when_another_wall_has_been_built(
     assert not launcher.marked(mark)
 
 
+async def test_who_only_reads_is_brought_to_a_stand_as_well(stage: Stage) -> None:
+    """Another one may have handed it a folder to move things in."""
+    await stage.play("hi", writable=())
+    (told,) = neighbours.told(stage.vault, locks())
+    with launcher.standing_still([told.mark]) as check:
+        assert resting(stage) == {each.pid for each in launcher.marked(told.mark)}
+        check()
+
+
 async def test_beside_one_that_works_it_does_not_start(stage: Stage, model: ScriptedModel) -> None:
     (stage.vault / "Project").mkdir()
     (stage.vault / "Project/.env").write_text("SECRET")

@@ -18,7 +18,7 @@ from django.conf import settings
 
 from agents_app import launcher
 from agents_app.runtimes.base import RunRequest
-from agents_app.sandboxes import neighbours, placeholders, vaults
+from agents_app.sandboxes import ENGINES, neighbours, placeholders, vaults
 from agents_app.sandboxes.base import CannotConfine, Launch
 from agents_app.sandboxes.checks import take_back
 
@@ -164,8 +164,7 @@ def _with_vault(launch: Launch, request: RunRequest, until: Until) -> Launch:
     others = neighbours.told(request.vault, locks())
     stand = launcher.standing_still([each.mark for each in others if each.mark])
     until.stands.callback(until.stands.enter_context(stand))
-    is_read_only = request.writable == ()  # then nothing is planted in it, and nothing moved by this one
-    if not is_read_only:
+    if request.writable != ():  # else nothing is planted in it by this one
         ends.callback(placeholders.hold(request.vault, request.directory, locks()))
     inside = vaults.shown(
         request.vault,
@@ -175,9 +174,8 @@ def _with_vault(launch: Launch, request: RunRequest, until: Until) -> Launch:
         hidden=request.masked,
     )
     until.stands.callback(take_back, request.vault, inside.checked, time.time())
-    ends.callback(
-        neighbours.tell(request.vault, inside.found, locks(), launch.mark, moves_things=not is_read_only)
-    )
+    mark = "" if request.sandbox.name in ENGINES else launch.mark
+    ends.callback(neighbours.tell(request.vault, inside.found, locks(), mark))
     if any(request.directory.is_relative_to(hidden) for hidden in inside.masked):
         raise CannotConfine(
             f"Agents may not look into {request.directory}. Open it, or choose another folder."
