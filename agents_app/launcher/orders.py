@@ -25,8 +25,8 @@ def orders_for(launch: Launch) -> dict[str, str]:
     directory = str(launch.directory)
     environment = {**launch.environment, "PWD": directory}
     orders = {
+        "environment": environment,  # first: by the mark in it the launcher is found, however much follows
         "argv": launch.argv,
-        "environment": environment,
         "directory": directory,
         "limits": launch.limits.of_a_process() if launch.limits else {},
         "groups": {str(group.folder): dict(group.files) for group in launch.groups},

@@ -176,3 +176,22 @@ def test_a_launcher_that_has_not_become_its_program_ends_too(tmp_path: Path, sta
 def test_a_mark_that_would_match_strangers_is_refused() -> None:
     with pytest.raises(ValueError, match="by chance"):
         end_everything("")
+
+
+def test_of_an_environment_no_more_is_read_than_an_honest_one_has(started: ExitStack) -> None:
+    """Any process can give out all of its memory as its environment."""
+    mark = new_mark()
+    environment = {MARK: mark, **{f"LONG_{number}": "x" * 100_000 for number in range(6)}}
+    process = started.enter_context(subprocess.Popen(["/bin/sleep", "20"], env=environment))
+    started.callback(process.kill)
+    (found,) = marked(mark)
+    assert len(found.environment) <= 400_000
+
+
+def test_a_launcher_with_long_orders_is_found_all_the_same(started: ExitStack, tmp_path: Path) -> None:
+    """Before it is its program, too: a large vault has many mounts."""
+    mark = new_mark()
+    given = launch(tmp_path, "/bin/true", *["x" * 99] * 8_900, **{MARK: mark})
+    process = started.enter_context(subprocess.Popen(["/bin/sleep", "20"], env=orders_for(given)))
+    started.callback(process.kill)
+    assert [each.pid for each in marked(mark)] == [process.pid]
