@@ -7,6 +7,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -94,7 +95,7 @@ def run(
             since = time.time()
             with walled.started(given) as process:
                 assert process.stderr
-                said = process.stderr.readline()
+                said = first_line(process.stderr)
                 with acting_as(walled.vault.stat().st_uid):
                     is_still()
                     take_back(walled.vault, given.checked, since)
@@ -105,6 +106,14 @@ def run(
         finally:
             end_everything(mark)
             walled.sandbox.end(mark)
+
+
+def first_line(pipe: IO[str]) -> str:
+    """Not a byte more: `communicate` reads on behind this pipe's buffer."""
+    said = b""
+    while not said.endswith(b"\n") and (byte := os.read(pipe.fileno(), 1)):
+        said += byte
+    return said.decode()
 
 
 def project_of(walled: Runs, name: str = "Project") -> Path:
