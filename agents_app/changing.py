@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from agents_app import acting
 from agents_app.trust import is_above
@@ -51,7 +52,8 @@ def _check_is_less(caller: Caller, session: Session, trust: str) -> None:
     """Trust in a conversation that has read who knows what is not given afterwards, only taken."""
     if is_above(trust, session.trust_level):
         raise TrustTooHigh(
-            f"This session has {session.trust_level}, and can only have less. Start a new one."
+            _("This session has %(level)s, and can only have less. Start a new one.")
+            % {"level": session.trust_level}
         )
     if trust != session.trust_level:
         check_trust(caller, session.workspace, trust)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
 from agents_app.schemas import AbortRequest, ChatRequest, idempotency_key
@@ -89,4 +90,4 @@ def _parsed(schema: Any, order: Message) -> Any:
         return schema.model_validate(given)
     except ValidationError as error:
         fields = [{"field": ".".join(map(str, e["loc"])), "message": e["msg"]} for e in error.errors()]
-        raise Invalid("Some fields cannot be taken as they are.", fields=fields) from error
+        raise Invalid(_("Some fields cannot be taken as they are."), fields=fields) from error

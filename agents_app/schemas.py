@@ -2,6 +2,7 @@ from base64 import b64decode
 from typing import Literal
 from uuid import UUID
 
+from django.utils.translation import gettext as _
 from pydantic import Field
 
 from agents_app.turns.opening import Opening
@@ -76,13 +77,18 @@ def _session_id(given: str | None) -> UUID | None:
     try:
         return UUID(given)
     except ValueError as error:
-        raise Invalid.field("sessionId", "This is no session id. Leave it out for a new session.") from error
+        raise Invalid.field(
+            "sessionId", _("This is no session id. Leave it out for a new session.")
+        ) from error
 
 
 def idempotency_key(given: object) -> str:
     """The key of a POST, or of a message over a socket; empty where there is none."""
     if not isinstance(given, str) or len(given) > LONGEST_KEY:
-        raise Invalid.field("Idempotency-Key", f"Give text of at most {LONGEST_KEY} characters.")
+        raise Invalid.field(
+            "Idempotency-Key",
+            _("Give text of at most %(most)s characters.") % {"most": LONGEST_KEY},
+        )
     return given
 
 

@@ -4,6 +4,7 @@ import threading
 from dataclasses import dataclass
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from agents_app.errors import AgentError
 from agents_app.sandboxes import ENGINES, engine, named
@@ -56,7 +57,10 @@ def wall_for(trust: str, workspace: Workspace) -> Wall:
     if why_not is None:
         return Wall(bubblewrap)
     if _is_shared(workspace):
-        raise AgentError("sandbox_unavailable", f"{why_not} Not everybody in this workspace is an operator.")
+        raise AgentError(
+            "sandbox_unavailable",
+            _("%(why_not)s Not everybody in this workspace is an operator.") % {"why_not": why_not},
+        )
     return Wall(named("none"), f"{why_not} Until then a person decides about each command and change.")
 
 

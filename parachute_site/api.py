@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 from ninja.openapi.docs import DocsBase
@@ -85,13 +86,13 @@ def _ours(request: HttpRequest, error: ParachuteError) -> HttpResponse:
 @api.exception_handler(ValidationError)
 def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
     fields = [{"field": _name(each["loc"]), "message": str(each["msg"])} for each in error.errors]
-    return _ours(request, Invalid("Some fields cannot be taken as they are.", fields=fields))
+    return _ours(request, Invalid(_("Some fields cannot be taken as they are."), fields=fields))
 
 
 @api.exception_handler(HttpError)
 def _unreadable(request: HttpRequest, error: HttpError) -> HttpResponse:
     if error.status_code == 400:  # ninja's word for a body that is no JSON
-        return _ours(request, Invalid.field("body", "It cannot be read as JSON."))
+        return _ours(request, Invalid.field("body", _("It cannot be read as JSON.")))
     return _unforeseen(request, error)
 
 
@@ -102,7 +103,7 @@ def _missing(request: HttpRequest, error: Http404) -> HttpResponse:
 
 @api.exception_handler(RequestDataTooBig)
 def _too_big(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
-    return _ours(request, TooLarge("The body is larger than 30 MB."))
+    return _ours(request, TooLarge(_("The body is larger than 30 MB.")))
 
 
 @api.exception_handler(Exception)

@@ -11,6 +11,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest, parse_cookie
 from django.http.request import split_domain_port, validate_host
 from django.utils.http import is_same_domain
+from django.utils.translation import gettext as _
 from ninja.security.base import AuthBase
 from ninja.utils import check_csrf
 
@@ -69,10 +70,10 @@ class CallerAuth(AuthBase):
         if caller is None:
             raise Unauthenticated
         if key_in(headers) is None and request.method not in SAFE and check_csrf(request) is not None:
-            raise Forbidden("The CSRF token is missing or old. Reload the page.")
+            raise Forbidden(_("The CSRF token is missing or old. Reload the page."))
         scope = Scope.READ if request.method in SAFE else self._writes
         if not caller.may(scope):
-            raise Forbidden(f"This key has no scope `{scope}`. Make one that has it.")
+            raise Forbidden(_("This key has no scope `%(scope)s`. Make one that has it.") % {"scope": scope})
         request.find_caller = find_caller  # type: ignore[attr-defined]
         return caller
 

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from permissions_app.models import GrantRequest, RequestKind, ToolRequest
 from permissions_app.querysets import ToolRequestQuerySet
@@ -74,7 +75,7 @@ def previewed(caller: Caller, request_id: UUID, pattern: str) -> Preview:
     """Of the last month's calls of this kind in its workspace, those that the pattern would cover."""
     request = found(caller, request_id)
     if not pattern:
-        raise Invalid.field("pattern", "Name the pattern that is to be tried.")
+        raise Invalid.field("pattern", _("Name the pattern that is to be tried."))
     session = reading.visible(caller, request.session_id)
     used = SessionEvent.objects.filter(
         session__workspace=session.workspace_id,

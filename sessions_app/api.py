@@ -2,6 +2,7 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from django.http import HttpRequest, StreamingHttpResponse
+from django.utils.translation import gettext as _
 from ninja import Query, Router
 from pydantic import Field
 
@@ -38,7 +39,7 @@ class ListQuery(Wire):
 async def list_sessions(request: HttpRequest, query: Query[ListQuery]) -> Any:
     for name in ("tag", "context"):
         if getattr(query, name):
-            raise Invalid.field(name, f"Sessions have no {name}s yet.")
+            raise Invalid.field(name, _("Sessions have no such thing yet. Leave it out."))
     wanted = reading.Wanted(
         exact={
             "module": query.module,

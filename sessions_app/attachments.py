@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from sessions_app import file_names, file_types
 from sessions_app.access.caller import Caller
@@ -47,21 +48,31 @@ class Accepted:
 
 def accepted(given: Sequence[Given]) -> list[Accepted]:
     if len(given) > MOST:
-        raise Invalid.field("attachments", f"A message takes at most {MOST} files; these are {len(given)}.")
+        raise Invalid.field(
+            "attachments",
+            _("A message takes at most %(most)s files; these are %(given)s.")
+            % {"most": MOST, "given": len(given)},
+        )
     return [_accepted(f"attachments.{number}", file) for number, file in enumerate(given)]
 
 
 def _accepted(where: str, file: Given) -> Accepted:
     name = file_names.shown(file.file_name)
     if not name:
-        raise Invalid.field(f"{where}.fileName", "The file has no name that can be shown.")
+        raise Invalid.field(f"{where}.fileName", _("The file has no name that can be shown."))
     if not file.content:
-        raise Invalid.field(f"{where}.base64Data", f"{name} is empty.")
+        raise Invalid.field(f"{where}.base64Data", _("%(name)s is empty.") % {"name": name})
     if len(file.content) > LARGEST:
         size, most = len(file.content) / (1 << 20), LARGEST >> 20
-        raise TooLarge(f"{name} has {size:.1f} MB; a file may have at most {most} MB.", fileName=name)
+        raise TooLarge(
+            _("%(name)s has %(size)s MB; a file may have at most %(most)s MB.")
+            % {"name": name, "size": f"{size:.1f}", "most": most},
+            fileName=name,
+        )
     if file_types.is_program(name, file.content):
-        raise Invalid.field(f"{where}.fileName", f"{name} is a program. Programs are not taken.")
+        raise Invalid.field(
+            f"{where}.fileName", _("%(name)s is a program. Programs are not taken.") % {"name": name}
+        )
     return Accepted(name, file_types.type_of(file.content), file.content)
 
 

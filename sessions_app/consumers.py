@@ -16,6 +16,7 @@ from uuid import UUID
 from channels.consumer import AsyncConsumer
 from channels.exceptions import StopConsumer
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from sessions_app import watch
 from sessions_app.access.caller import Caller
@@ -141,7 +142,7 @@ class MethodNotAllowed(ParachuteError):
     code, status = "method_not_allowed", 405
 
     def __init__(self) -> None:
-        super().__init__("This path does not take that method.")
+        super().__init__(_("This path does not take that method."))
 
 
 class FollowSocket(Streaming):
@@ -188,7 +189,9 @@ class FollowSocket(Streaming):
             order = _order(message)
             command = self.commands.get(str(order.get("type")))
             if command is None:
-                raise Invalid.field("type", f"Use one of: {', '.join(self.commands)}.")
+                raise Invalid.field(
+                    "type", _("Use one of: %(commands)s.") % {"commands": ", ".join(self.commands)}
+                )
             await command(order)
         except ParachuteError as error:
             await self._refuse(error, order.get("sessionId"))
@@ -216,7 +219,7 @@ class FollowSocket(Streaming):
         try:
             return UUID(order["sessionId"])
         except (KeyError, AttributeError, TypeError, ValueError) as error:
-            raise Invalid.field("sessionId", "This is no session id.") from error
+            raise Invalid.field("sessionId", _("This is no session id.")) from error
 
     async def follow(self, order: Message) -> None:
         if feed := self._feed_of(order):
@@ -231,7 +234,10 @@ class FollowSocket(Streaming):
     async def _begin(self, session_id: UUID, after: int) -> None:
         await watch.check_visible(self.caller_who_may(Scope.READ), session_id)
         if session_id not in self._following and len(self._sessions()) >= MOST_FOLLOWED:
-            raise Invalid.field("sessionId", f"One socket follows at most {MOST_FOLLOWED} sessions.")
+            raise Invalid.field(
+                "sessionId",
+                _("One socket follows at most %(most)s sessions.") % {"most": MOST_FOLLOWED},
+            )
         self._stop_following(session_id)
         self._following[session_id] = self.begin(self._pass_on(session_id, after))
 
@@ -242,7 +248,7 @@ class FollowSocket(Streaming):
         feed = next((name for name in self.feeds if name in order), None)
         if feed is not None:
             if order[feed] is not True or self.session_id is not None:
-                raise Invalid.field(feed, "Say `true`, over the socket at `/ws`.")
+                raise Invalid.field(feed, _("Say `true`, over the socket at `/ws`."))
             self.caller_who_may(Scope.READ)
         return feed
 
@@ -319,13 +325,13 @@ class FollowSocket(Streaming):
 def _order(message: Message) -> Message:
     text = message.get("text") or ""
     if len(text) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:  # as a body; nobody else looks at it here
-        raise TooLarge("The message is larger than 30 MB.")
+        raise TooLarge(_("The message is larger than 30 MB."))
     try:
         order = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Invalid("Send text that is JSON: an object with a `type`.") from error
+        raise Invalid(_("Send text that is JSON: an object with a `type`.")) from error
     if not isinstance(order, dict):
-        raise Invalid("Send an object with a `type`.")
+        raise Invalid(_("Send an object with a `type`."))
     return order
 
 
@@ -340,4 +346,4 @@ def _after(scope: Message) -> int:
 
 
 def _bad_after() -> Invalid:
-    return Invalid.field("after", "Give the `seq` of the last row that you have, or 0.")
+    return Invalid.field("after", _("Give the `seq` of the last row that you have, or 0."))

@@ -17,6 +17,8 @@ ParachuteError
 
 from typing import Any, ClassVar
 
+from django.utils.translation import gettext as _
+
 
 class ParachuteError(Exception):
     """An error that a caller may show as it is. Callers decide by `code`, never by the text."""
@@ -39,15 +41,15 @@ class ParachuteError(Exception):
 class NotFound(ParachuteError):
     code, status = "not_found", 404
 
-    def __init__(self, message: str = "There is nothing here, or nothing that you may see.") -> None:
-        super().__init__(message)
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message or _("There is nothing here, or nothing that you may see."))
 
 
 class Unauthenticated(ParachuteError):
     code, status = "unauthenticated", 401
 
     def __init__(self) -> None:
-        super().__init__("Sign in, or send a key as `Authorization: Bearer para_…` or `X-API-Key`.")
+        super().__init__(_("Sign in, or send a key as `Authorization: Bearer para_…` or `X-API-Key`."))
 
 
 class Forbidden(ParachuteError):

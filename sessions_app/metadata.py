@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from sessions_app.errors import Invalid
 from sessions_app.storable import storable
 
@@ -45,8 +47,12 @@ def check(metadata: Metadata, held: Metadata) -> None:
         is_good = storable(metadata) == metadata
         length = len(json.dumps(metadata, allow_nan=False))
     except (ValueError, RecursionError) as error:
-        raise Invalid.field("metadata", "It holds what JSON has no word for.") from error
+        raise Invalid.field("metadata", _("It holds what JSON has no word for.")) from error
     if not is_good:
-        raise Invalid.field("metadata", "It holds a character that is no text (NUL or half of a pair).")
+        raise Invalid.field("metadata", _("It holds a character that is no text (NUL or half of a pair)."))
     if length > max(LARGEST, len(json.dumps(held)) + WORDS):
-        raise Invalid.field("metadata", f"It has {length:,} characters as JSON; {LARGEST:,} are kept.")
+        raise Invalid.field(
+            "metadata",
+            _("It has %(length)s characters as JSON; %(most)s are kept.")
+            % {"length": f"{length:,}", "most": f"{LARGEST:,}"},
+        )

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Q
+from django.utils.translation import gettext as _
 
 from sessions_app import history
 from sessions_app.access.caller import Caller
@@ -76,7 +77,7 @@ def _after(cursor: str) -> Q:
         when, pk = base64.urlsafe_b64decode(cursor.encode()).decode().split(" ")
         moment, session_id = datetime.fromisoformat(when).astimezone(UTC), UUID(pk)
     except (ValueError, OverflowError) as error:
-        raise Invalid.field("cursor", "This is no cursor of ours. Start without one.") from error
+        raise Invalid.field("cursor", _("This is no cursor of ours. Start without one.")) from error
     return Q(last_accessed__lt=moment) | Q(last_accessed=moment, pk__lt=session_id)
 
 

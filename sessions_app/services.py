@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from sessions_app.access.caller import Caller
 from sessions_app.errors import Forbidden, NotFound
@@ -36,7 +37,9 @@ def check_writable(caller: Caller, session_id: UUID) -> None:
     if Session.objects.writable_by(caller).filter(pk=session_id).exists():
         return
     if Session.objects.visible_to(caller).filter(pk=session_id).exists():
-        raise Forbidden("You may read here, and change nothing. An owner of the workspace can change that.")
+        raise Forbidden(
+            _("You may read here, and change nothing. An owner of the workspace can change that.")
+        )
     raise NotFound
 
 
@@ -64,5 +67,5 @@ def archive_newest(caller: Caller) -> Session:
     own = Session.objects.visible_to(caller).filter(created_by=caller.user_id, archived=False, parent=None)
     newest = own.order_by("-last_accessed", "-pk").values_list("pk", flat=True).first()
     if newest is None:
-        raise NotFound("You have no chat that could be archived.")
+        raise NotFound(_("You have no chat that could be archived."))
     return archive(caller, newest)

@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable
 from time import monotonic
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Scope
 from sessions_app.errors import Forbidden, NotFound, Unauthenticated
@@ -35,7 +37,7 @@ def may(caller: Caller | None, scope: Scope) -> Caller:
     if caller is None:
         raise Unauthenticated
     if not caller.may(scope):
-        raise Forbidden(f"This key has no scope `{scope}`. Make one that has it.")
+        raise Forbidden(_("This key has no scope `%(scope)s`. Make one that has it.") % {"scope": scope})
     return caller
 
 

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from agents_app.turns import finish
 from sessions_app import bus, services
@@ -20,10 +21,10 @@ def abort(caller: Caller, session_id: UUID, turn_id: UUID | None = None) -> Turn
     turns = Turn.objects.open().filter(session_id=session_id).order_by("opened_seq")
     turn = turns.filter(pk=turn_id).first() if turn_id else turns.first()
     if turn is None:
-        raise NotFound("Nothing is running or waiting in this session.")
+        raise NotFound(_("Nothing is running or waiting in this session."))
     # Thrice, because a worker may claim it, or put it back, between one look and the next.
     if not any(stop(turn, caller) for stop in (_abort_waiting, _ask_worker, _abort_waiting)):
-        raise NotFound("It has just ended by itself.")
+        raise NotFound(_("It has just ended by itself."))
     return turn  # type: ignore[no-any-return]
 
 

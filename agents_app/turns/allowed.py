@@ -4,6 +4,7 @@ trust with each message, because people and workspaces lose rights."""
 from pathlib import Path
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from agents_app import walls
 from agents_app.trust import is_above, narrowest
@@ -26,7 +27,7 @@ def check_trust(caller: Caller, workspace: Workspace, trust: str, *floors: str |
     if is_above(trust, floor):
         raise TrustTooHigh(too_high(floor))
     if trust == TrustLevel.FULL and not caller.is_operator:
-        raise Forbidden("Only an operator may use a session with the whole computer.")
+        raise Forbidden(_("Only an operator may use a session with the whole computer."))
     # What is known to run nowhere is refused now; the rest is known to the worker alone.
     if refusal := walls.never_available(trust):
         raise SandboxUnavailable(refusal)
@@ -40,7 +41,8 @@ def allowed_model(wanted: str | None) -> str:
     allowed = settings.PARACHUTE_MODELS
     if wanted and wanted not in allowed:
         raise ModelNotAllowed(
-            f"The model {wanted!r} is not allowed here. Choose one of: {', '.join(allowed)}."
+            _("The model %(wanted)s is not allowed here. Choose one of: %(allowed)s.")
+            % {"wanted": repr(wanted), "allowed": ", ".join(allowed)}
         )
     return wanted or str(allowed[0])
 
@@ -57,5 +59,5 @@ def allowed_directory(workspace: Workspace, trust: str, wanted: str) -> str:
         problem = f"The working directory cannot be looked at ({error.strerror})."
         raise Invalid.field("workingDirectory", problem) from error
     if trust != TrustLevel.FULL and not resolved.is_relative_to(vault):
-        raise OutsideVault.field("workingDirectory", "The working directory lies outside the vault.")
+        raise OutsideVault.field("workingDirectory", _("The working directory lies outside the vault."))
     return str(resolved)

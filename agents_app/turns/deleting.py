@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q
+from django.utils.translation import gettext as _
 
 from agents_app import workers
 from agents_app.turns.ringing import ring_workers
@@ -25,8 +26,8 @@ TRIES = 5
 def delete(caller: Caller, session_id: UUID) -> None:
     """With its turns, messages and events, its transcript, and the copy of that in the vault."""
     services.check_writable(caller, session_id)
-    if not any(_delete(caller, session_id) for _ in range(TRIES)):
-        raise Conflict("Somebody speaks to it at this very moment. Try again.")
+    if not any(_delete(caller, session_id) for _try in range(TRIES)):
+        raise Conflict(_("Somebody speaks to it at this very moment. Try again."))
 
 
 @transaction.atomic

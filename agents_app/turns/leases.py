@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db import DatabaseError, transaction
 from django.db.models import F
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from agents_app import workers
 from agents_app.errors import AgentError
@@ -89,7 +90,7 @@ def _take_back(turn: Turn) -> bool:
     if unmoved.abort_requested_at:
         finish.aborted(turn, hold)
     elif turn.session.is_errand or turn.restarts >= RESTARTS:
-        error = AgentError("worker_lost", "The worker that ran this was lost.")
+        error = AgentError("worker_lost", _("The worker that ran this was lost."))
         finish.failed(turn, hold, EventType.TYPED_ERROR, error.as_payload())
     else:
         finish.put_back(hold)

@@ -9,6 +9,7 @@ from pathlib import Path
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from agents_app.trust import narrowest
 from agents_app.turns import receipts
@@ -94,7 +95,7 @@ def open_turn(caller: Caller, opening: Opening, *, key: str = "") -> Opened:
     except IntegrityError:
         known = receipts.turn_of(caller, key, digest)
     if known is None:
-        raise Conflict("Two requests met. Send it again.")
+        raise Conflict(_("Two requests met. Send it again."))
     return Opened.of(known)
 
 
@@ -136,14 +137,19 @@ def _check_text(opening: Opening, key: str) -> None:
     # Context comes with a session's first message only: there it may stand alone.
     context = "" if opening.session_id else opening.initial_context
     if not (opening.message.strip() or context.strip() or opening.attachments):
-        raise Invalid.field("message", "Say something: the message is empty.")
+        raise Invalid.field("message", _("Say something: the message is empty."))
 
 
 def _check_one(name: str, text: str) -> None:
     if not is_storable(text):
-        raise Invalid.field(name, f"{name} holds a character that is no text (NUL or half of a pair).")
+        raise Invalid.field(
+            name, _("%(name)s holds a character that is no text (NUL or half of a pair).") % {"name": name}
+        )
     if len(text) > LONGEST_MESSAGE:
-        raise TooLarge(f"{name} has {len(text):,} characters; at most {LONGEST_MESSAGE:,} are taken.")
+        raise TooLarge(
+            _("%(name)s has %(length)s characters; at most %(most)s are taken.")
+            % {"name": name, "length": f"{len(text):,}", "most": f"{LONGEST_MESSAGE:,}"}
+        )
 
 
 def _wire_name(field: str) -> str:
@@ -156,12 +162,11 @@ def existing(caller: Caller, session_id: UUID, opening: Opening) -> Session:
     visible = Session.objects.visible_to(caller)
     session = locked(Session.objects.filter(pk=session_id, pk__in=visible.values("pk")))
     if session is None:
-        raise NotFound("There is no such session, or you may not see it.")
+        raise NotFound(_("There is no such session, or you may not see it."))
     _check_role(caller, session.workspace)
     if session.status == SessionStatus.FAILED and session.parent_id:
-        raise SessionNotRunning("This session has failed and takes no more messages.")
-    if Turn.objects.filter(session=session, status=TurnStatus.QUEUED).count() >= MOST_WAITING:
-        raise QueueFull(f"{MOST_WAITING} messages wait already. Let it catch up, or stop it.")
+        raise SessionNotRunning(_("This session has failed and takes no more messages."))
+    check_queue(Turn.objects.filter(session=session, status=TurnStatus.QUEUED).count())
     _check_unchanged(session, opening)
     check_trust(caller, session.workspace, session.trust_level)
     model = allowed_model(opening.model or session.model)
@@ -181,7 +186,10 @@ def _check_unchanged(session: Session, opening: Opening) -> None:
         ("systemPrompt", opening.system_prompt, session.system_prompt),
     ):
         if given and given != held:
-            raise Invalid.field(name, f"This session has its own {name} already. Start a new one to choose.")
+            raise Invalid.field(
+                name,
+                _("This session has its own %(name)s already. Start a new one to choose.") % {"name": name},
+            )
 
 
 def _new(caller: Caller, opening: Opening) -> Session:
@@ -211,14 +219,21 @@ def _workspace(caller: Caller, slug: str | None) -> Workspace:
     visible = Workspace.objects.visible_to(caller)
     workspace = visible.filter(slug=slug).first() if slug else visible.first()
     if workspace is None:
-        raise NotFound("There is no such workspace, or you are no member of it.")
+        raise NotFound(_("There is no such workspace, or you are no member of it."))
     _check_role(caller, workspace)
     return workspace  # type: ignore[no-any-return]
 
 
+def check_queue(waiting: int) -> None:
+    if waiting >= MOST_WAITING:
+        raise QueueFull(
+            _("%(count)s messages wait already. Let it catch up, or stop it.") % {"count": MOST_WAITING}
+        )
+
+
 def _check_role(caller: Caller, workspace: Workspace) -> None:
     if not Workspace.objects.filter(caller.within("", MAY_WRITE), pk=workspace.pk).exists():
-        raise Forbidden("You may read here, and not write. An owner of the workspace can change that.")
+        raise Forbidden(_("You may read here, and not write. An owner of the workspace can change that."))
 
 
 def _trust(caller: Caller, workspace: Workspace, wanted: str | None) -> str:
@@ -232,5 +247,5 @@ def _continued(caller: Caller, session_id: UUID | None) -> Session | None:
         return None
     session = Session.objects.visible_to(caller).filter(pk=session_id).first()
     if session is None:
-        raise NotFound("The session to continue from does not exist, or you may not see it.")
+        raise NotFound(_("The session to continue from does not exist, or you may not see it."))
     return session  # type: ignore[no-any-return]

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
 
 from agents_app import contexts
 from agents_app.acting import is_somebodys
@@ -125,8 +126,9 @@ def _resume_info(session: Session, start: Start) -> dict[str, Any]:
 def _vault(session: Session) -> Path:
     vault = Path(session.workspace.vault_path).resolve()
     if not _may_be_entered(vault):
-        closed = " or closed to the user that Parachute runs as" if os.path.lexists(vault) else ""
-        raise AgentError("vault_gone", f"The vault {vault} is not there{closed}.")
+        gone = _("The vault %(vault)s is not there.")
+        closed = _("The vault %(vault)s is not there or closed to the user that Parachute runs as.")
+        raise AgentError("vault_gone", (closed if os.path.lexists(vault) else gone) % {"vault": vault})
     return vault
 
 

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from sessions_app.access.caller import Caller
 from sessions_app.errors import IdempotencyMismatch, NotFound
@@ -25,7 +26,7 @@ def turn_of(caller: Caller, key: str, digest: str) -> Turn | None:
     if receipt is None or receipt.turn is None:
         return None
     if receipt.body_digest != digest:
-        raise IdempotencyMismatch("This Idempotency-Key was used for another request. Choose a new one.")
+        raise IdempotencyMismatch(_("This Idempotency-Key was used for another request. Choose a new one."))
     if not Session.objects.visible_to(caller).filter(pk=receipt.turn.session_id).exists():
-        raise NotFound("There is no such session any more, or you may not see it any more.")
+        raise NotFound(_("There is no such session any more, or you may not see it any more."))
     return receipt.turn

@@ -18,6 +18,7 @@ from time import monotonic
 from uuid import UUID
 
 from django.db import DatabaseError
+from django.utils.translation import gettext as _
 
 from agents_app.endings import end, to_its_end
 from agents_app.errors import AgentError
@@ -149,7 +150,7 @@ class TurnRun:
                 else:
                     await self._recorder.write(event)
                     await self._hand_over(run)
-        raise AgentError("cli_crashed", "The agent ended without an answer.")
+        raise AgentError("cli_crashed", _("The agent ended without an answer."))
 
     async def _more_is_said(self, run: Run) -> None:
         self._has_more = True

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from agents_app import workers
 from agents_app.turns.ringing import ring_workers
@@ -52,7 +53,7 @@ def say(
     warm_on = session.warm_on if getattr(session, "is_warm", False) else ""
     transaction.on_commit(lambda: ring_workers(session.pk, warm_on), robust=True)  # a sweep rings again
     if said.seq != turn.opened_seq:
-        raise Conflict("Two messages met. Send it again.")
+        raise Conflict(_("Two messages met. Send it again."))
     return turn
 
 

@@ -8,12 +8,13 @@ from functools import partial
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
-from agents_app.turns.opening import MOST_WAITING, Opened, Opening, as_message, existing, open_turn
+from agents_app.turns.opening import Opened, Opening, as_message, check_queue, existing, open_turn
 from agents_app.turns.saying import as_said, bring_back
 from sessions_app import bus
 from sessions_app.access.caller import Caller
-from sessions_app.errors import Invalid, QueueFull, TooLarge
+from sessions_app.errors import Invalid, TooLarge
 from sessions_app.log import Hold, record
 from sessions_app.models import EventType, Message, Turn, TurnStatus
 from sessions_app.storable import is_storable
@@ -38,8 +39,7 @@ def _say_to_running(caller: Caller, session_id: UUID, opening: Opening) -> UUID 
     if turn is None:
         return None
     session = existing(caller, session_id, opening)
-    if turn.messages.filter(waits=True).count() >= MOST_WAITING:
-        raise QueueFull(f"{MOST_WAITING} messages wait already. Let it catch up, or stop it.")
+    check_queue(turn.messages.filter(waits=True).count())
     message = as_message(caller, opening)
     message.session, message.turn, message.waits = session, turn, True
     message.save(force_insert=True)
@@ -76,8 +76,11 @@ def taken_or_closed(hold: Hold) -> list[Message]:
 
 def _check(text: str) -> None:
     if not text.strip():
-        raise Invalid.field("message", "Say something: the message is empty.")
+        raise Invalid.field("message", _("Say something: the message is empty."))
     if len(text) > LONGEST:
-        raise TooLarge(f"The message has {len(text):,} characters; at most {LONGEST:,} are taken here.")
+        raise TooLarge(
+            _("The message has %(length)s characters; at most %(most)s are taken here.")
+            % {"length": f"{len(text):,}", "most": f"{LONGEST:,}"}
+        )
     if not is_storable(text):
-        raise Invalid.field("message", "It holds a character that is no text (NUL or half of a pair).")
+        raise Invalid.field("message", _("It holds a character that is no text (NUL or half of a pair)."))

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from permissions_app.models import RequestKind, RequestStatus, ToolRequest
 from permissions_app.rules.setting import Patterns
@@ -59,7 +60,7 @@ def deny(
     caller: Caller, request_id: UUID, *, reason: str = "", session_id: UUID | None = None
 ) -> ToolRequest:
     """One that comes late turns its ticket down: the agent was told "not now", and is told no more."""
-    request, _, turn = _locked(caller, request_id, session_id)
+    request, _session, turn = _locked(caller, request_id, session_id)
     _check_kind(request, RequestKind.APPROVAL)
     check_may_decide(caller, request)
     _decided(request, RequestStatus.DENIED, {**_by(caller), "reason": reason})
@@ -71,13 +72,13 @@ def deny(
 def answer(
     caller: Caller, request_id: UUID, answers: Answers, *, session_id: UUID | None = None
 ) -> ToolRequest:
-    request, _, turn = _locked(caller, request_id, session_id)
+    request, _session, turn = _locked(caller, request_id, session_id)
     _check_kind(request, RequestKind.QUESTION)
     check_may_decide(caller, request)
     asked = {each.get("question") for each in request.input["questions"]}
     for text in answers:
         if text not in asked:
-            raise Invalid.field("answers", "It answers a question that was not asked.")
+            raise Invalid.field("answers", _("It answers a question that was not asked."))
     _move(request, RequestStatus.PENDING, RequestStatus.ANSWERED, {**_by(caller), "answers": dict(answers)})
     _tell(request, turn)
     return request
@@ -89,18 +90,21 @@ def found(caller: Caller, request_id: UUID, session_id: UUID | None = None) -> T
         visible = visible.filter(session=session_id)
     request: ToolRequest | None = visible.first()
     if request is None:
-        raise NotFound("There is no such request, or you may not see it.")
+        raise NotFound(_("There is no such request, or you may not see it."))
     return request
 
 
 def check_may_decide(caller: Caller, request: ToolRequest) -> None:
     """An answer to a question too tells an agent what to do."""
     if request.on_host and not caller.is_operator:
-        raise Forbidden("No wall stands around this session, so only an operator decides what it does.")
+        raise Forbidden(_("No wall stands around this session, so only an operator decides what it does."))
 
 
 def already_decided(request: ToolRequest) -> AlreadyDecided:
-    return AlreadyDecided(f"This is decided already: {request.get_status_display()}.", status=request.status)
+    return AlreadyDecided(
+        _("This is decided already: %(status)s.") % {"status": request.get_status_display()},
+        status=request.status,
+    )
 
 
 def _locked(
@@ -114,8 +118,10 @@ def _locked(
 
 def _check_kind(request: ToolRequest, kind: RequestKind) -> None:
     if request.kind != kind:
-        verb = "answered" if request.is_question else "allowed or denied"
-        raise Invalid.field("requestId", f"This request is {verb}.")
+        why = (
+            _("This request is answered.") if request.is_question else _("This request is allowed or denied.")
+        )
+        raise Invalid.field("requestId", why)
 
 
 def _chosen(request: ToolRequest, pattern: str | None, scope: Scope | None) -> tuple[Scope, str]:
@@ -127,9 +133,9 @@ def _chosen(request: ToolRequest, pattern: str | None, scope: Scope | None) -> t
         if pattern in (None, known_pattern) and scope in (None, known_scope):
             return known_scope, known_pattern
     if not pattern:
-        raise Invalid.field("scope", "This was not suggested. Choose another, or give a pattern.")
+        raise Invalid.field("scope", _("This was not suggested. Choose another, or give a pattern."))
     if scope is Scope.ONCE:
-        raise Invalid.field("scope", "What is allowed once has no pattern. Leave one of the two out.")
+        raise Invalid.field("scope", _("What is allowed once has no pattern. Leave one of the two out."))
     return scope or _scope_of(request, pattern), pattern
 
 
@@ -178,7 +184,7 @@ def _widened(session: Session, request: ToolRequest, pattern: str) -> Patterns:
     except ValueError as refusal:  # with a sentence for a person
         raise Invalid.field("pattern", str(refusal)) from refusal
     if covers(call_of(request), setting_of(request, session, patterns)) is None:
-        raise Invalid.field("pattern", "This pattern does not cover what was asked. Choose one that does.")
+        raise Invalid.field("pattern", _("This pattern does not cover what was asked. Choose one that does."))
     widened = with_patterns(session.metadata, patterns)
     _check_room(patterns, widened, session.metadata)
     services.change(session, {"metadata": widened})
@@ -192,7 +198,7 @@ def _check_room(patterns: Patterns, widened: Metadata, held: Metadata) -> None:
     except Invalid:
         has_room = False
     if not has_room:
-        raise Invalid.field("pattern", "This session has too many. Take some away, or choose a wider one.")
+        raise Invalid.field("pattern", _("This session has too many. Take some away, or choose a wider one."))
 
 
 def _grant_what_is_covered(
