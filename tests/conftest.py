@@ -1,10 +1,12 @@
 """The cast: Ada owns, Ben is a member, Vi may only look, Cy must have no access."""
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.core.management.commands import flush
@@ -23,7 +25,8 @@ pytest_plugins = ["tests.engines.fixtures"]
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None) -> Iterator[None]:
     """No test needs the permissions that Django writes again after each flush, which takes longer than the
-    flush. And before the test database goes, the threads of the pools let go of it."""
+    flush. And before the test database goes, the threads of the pools let go of it, and the one of
+    Django's own `aget`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(flush, "emit_post_migrate_signal", lambda *_: ContentType.objects.clear_cache())
         yield
@@ -35,6 +38,7 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
 
     for done in [pool.submit(let_go) for pool in POOLS for _ in range(THREADS)]:
         done.result(20)
+    asyncio.run(sync_to_async(connections.close_all)())
 
 
 @pytest.fixture(autouse=True)
