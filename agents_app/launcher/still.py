@@ -29,7 +29,8 @@ log = logging.getLogger(__name__)
 
 STILL_WITHIN = 3.0  # seconds; each is stopped at once, but new ones may be started faster than they are found
 LOOKS_AGAIN_AFTER = 0.001
-STOPPED, HANGS = frozenset("TZX"), "D"
+ENDED, HANGS = frozenset("ZX"), "D"
+STOPPED = ENDED | {"T"}
 STILL = STOPPED | {"t"}  # who is traced goes on when the one that traces it does
 LET_GO = """
 while read -r pid; do all="$all $pid"; done
@@ -76,7 +77,8 @@ class Seen:
 
     @property
     def stands(self) -> bool:
-        return self.states <= STILL
+        """Not who has ended since it was found: the next look finds it no more, as if it had run."""
+        return self.states <= STILL and not self.states <= ENDED
 
 
 @contextmanager

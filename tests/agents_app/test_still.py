@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from agents_app.launcher import MARK, end_everything, kernel, marked, new_mark, standing_still, still
+from agents_app.launcher.ended import Process
 from agents_app.sandboxes.base import VaultBusy, VaultChanged
 
 SOON = 30.0  # seconds, on a busy machine
@@ -159,6 +160,29 @@ def test_who_has_ended_meanwhile_may_have_run_before(start: Start, ticks: Callab
         for _ in range(2):
             with pytest.raises(VaultChanged):
                 check()
+
+
+def test_who_ends_in_the_moment_of_a_look_was_not_there(
+    start: Start, ticks: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that was about to end cannot be stopped any more."""
+    mark = start("in another session")
+    goes_on(ticks)
+    ended = list[Process]()
+
+    def ends_meanwhile(mark: str) -> list[Process]:
+        found = sorted(marked(mark), key=lambda process: process.pid)
+        parent, child = found[0], found[-1]
+        if not ended and states(parent.pid) == {"T"}:
+            ended.append(child)
+            os.kill(child.pid, signal.SIGKILL)
+            until(lambda: states(child.pid) == {"Z"})
+        return found
+
+    monkeypatch.setattr(still, "marked", ends_meanwhile)
+    with standing_still([mark]) as check:
+        assert ended
+        check()
 
 
 def test_who_runs_in_the_end_need_not_have_been_counted(
