@@ -29,6 +29,9 @@ IDENTITY = ("--unshare-user", "--uid", "1000", "--gid", "1000")
 NO_RIGHTS = ("--cap-drop", "ALL", "--die-with-parent")
 NAMESPACES = (
     *IDENTITY,
+    # With the first process of these all others end, and no agent sees it. It sees that of the wall within, and
+    # may trace it: one that was made to live on, without a mark, ran on when the turn was over.
+    "--unshare-pid",
     *("--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--new-session"),
     *NO_RIGHTS,
 )
