@@ -22,6 +22,7 @@ from .checks import checked
 from .mounts import HOME, MEMORY, OURS, named_paths
 
 RAN, FAILED = 300.0, 10.0  # seconds that an answer is good for
+PERIOD = 100_000  # microseconds; the kernel's usual one
 ANSWERS_WITHIN = 30.0  # seconds, also where it makes its first container
 NAME = "parachute-"
 NOTHING = Path(__file__).parent / "nothing"  # an empty file, in the place of a hidden one
@@ -139,7 +140,9 @@ def _podmans(launch: Launch) -> tuple[str, ...]:
 
 def _limits(limits: Limits) -> Iterator[str]:
     yield from ("--memory", str(limits.memory), "--memory-swap", str(limits.memory))
-    yield from ("--cpus", str(limits.cpus), "--pids-limit", str(limits.processes))
+    # Not by --cpus: docker refuses more than its machine has, and one with a single processor would run nothing.
+    yield from ("--cpu-period", str(PERIOD), "--cpu-quota", str(int(limits.cpus * PERIOD)))
+    yield from ("--pids-limit", str(limits.processes))
     of_each = {"nofile": limits.files, "fsize": limits.file_size, "cpu": limits.cpu, "core": 0}
     for name, most in of_each.items():
         yield from ("--ulimit", f"{name}={most}:{most}")

@@ -398,6 +398,11 @@ def groups_of(mark: str) -> list[str]:
     return [folder for folder, *_ in os.walk("/sys/fs/cgroup") if folder.endswith(f"/parachute-{mark}")]
 
 
+def test_more_processors_than_there_are_can_be_allowed(walled: Runs) -> None:
+    """As by default, on a machine with one."""
+    assert walled.run(launch(walled, "echo ran", limits=replace(SMALL, cpus=500))).stdout == "ran\n"
+
+
 def test_a_sleeper_is_ended_when_its_time_is_over(walled: Runs) -> None:
     if walled.sandbox.name not in ENGINES:
         pytest.skip("A turn behind bubblewrap may take its time; its computing is counted.")
