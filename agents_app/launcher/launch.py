@@ -25,11 +25,21 @@ def main() -> None:
     argv = [*orders["argv"], *sys.argv[1:]]
     try:
         _leave_the_worker()
+        _open(orders["given"])
         _take_limits(orders)
         os.chdir(orders["directory"])
         os.execve(argv[0], argv, orders["environment"])  # noqa: S606 - becoming that program is the point
     except OSError as error:
         sys.exit(f"{error.filename or argv[0]}: {error.strerror}")
+
+
+def _open(given: "list[str]") -> None:
+    """From the first descriptor on that is free, as none is open by now."""
+    for each in given:
+        descriptor = os.memfd_create("given")
+        os.write(descriptor, bytes.fromhex(each))
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        os.set_inheritable(descriptor, True)
 
 
 def _take_limits(orders: "dict[str, Any]") -> None:

@@ -29,6 +29,7 @@ def orders_for(launch: Launch) -> dict[str, str]:
         "argv": launch.argv,
         "directory": directory,
         "limits": launch.limits.of_a_process() if launch.limits else {},
+        "given": [each.hex() for each in launch.given],
         "groups": {str(group.folder): dict(group.files) for group in launch.groups},
     }
     text = json.dumps(orders)

@@ -21,6 +21,9 @@ class Group:
     files: Mapping[str, str]  # what is written into which of its files
 
 
+FIRST_GIVEN = 3  # what comes after the standard streams
+
+
 @dataclass(frozen=True)
 class Launch:
     """A process that is about to be started: what, with exactly which environment, and what it may touch.
@@ -29,7 +32,8 @@ class Launch:
     own path, and where one lies in another the deeper one counts; of the same path the narrower. All but the
     masked ones must exist. Behind a wall it does not start where one of the `checked` is not what was found,
     or is not shown as it should be: somebody swapped it. When the wall stands, and before its program runs,
-    it `tells` so on the standard error. A program without a wall has no `limits`.
+    it `tells` so on the standard error. A program without a wall has no `limits`. What is `given` it finds
+    open, from the descriptor FIRST_GIVEN on.
     """
 
     argv: tuple[str, ...]
@@ -43,6 +47,7 @@ class Launch:
     groups: tuple[Group, ...] = ()
     checked: tuple[Checked, ...] = ()
     tells: str = ""
+    given: tuple[bytes, ...] = ()
 
     @property
     def mark(self) -> str:

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from agents_app.limits import Limits
 
-from . import control_groups
-from .base import CannotConfine, Launch
+from . import control_groups, refused_calls
+from .base import FIRST_GIVEN, CannotConfine, Launch
 from .checks import checked
 from .mounts import HOME, mounts, over_all
 
@@ -29,8 +29,8 @@ IDENTITY = ("--unshare-user", "--uid", "1000", "--gid", "1000")
 NO_RIGHTS = ("--cap-drop", "ALL", "--die-with-parent")
 NAMESPACES = (
     *IDENTITY,
-    # With the first process of these all others end, and no agent sees it. It sees that of the wall within, and
-    # may trace it: one that was made to live on, without a mark, ran on when the turn was over.
+    # With the first process of these all others end, and no agent sees it. It sees that of the wall within,
+    # and may trace it: one that was made to live on, without a mark, ran on when the turn was over.
     "--unshare-pid",
     *("--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--new-session"),
     *NO_RIGHTS,
@@ -47,6 +47,7 @@ CERTIFICATES = (
     "/etc/ssl/cert.pem",
 )
 CERTIFICATES_IN = ("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
+WITH_GIVEN = f'exec "$@" {FIRST_GIVEN}<&0 </dev/null'
 COUNTER = Path("/usr/bin/prlimit")
 RAN, FAILED = 300.0, 10.0  # seconds that an answer is good for: who mends it should not wait
 HINTS = {
@@ -106,8 +107,10 @@ class Bubblewrap:
         directory = str(launch.directory.resolve())
         within = str(Path(program).resolve())
         shown = mounts(_with_program(launch, Path(within)), can_bound=self._can_bound)
+        refused = refused_calls.program()
+        given = ("--seccomp", str(FIRST_GIVEN)) if refused else ()
         argv = (
-            *(program, *NAMESPACES, *shown, "--"),
+            *(program, *NAMESPACES, *given, *shown, "--"),
             *(within, *WITHIN, *self._strict, *over_all(), "--chdir", directory, "--"),
             *self._counted(launch),
         )
@@ -117,6 +120,7 @@ class Bubblewrap:
             argv=argv,
             environment={**certificates(), **launch.environment, "HOME": str(HOME)},
             groups=groups if self._can_group else (),
+            given=(refused,) if refused else (),
         )
 
     def _counted(self, launch: Launch) -> tuple[str, ...]:
@@ -153,7 +157,11 @@ class Bubblewrap:
             environment = dict(confined.environment)
             try:
                 done = subprocess.run(
-                    confined.argv, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=10
+                    ("/bin/sh", "-c", WITH_GIVEN, "sh", *confined.argv),
+                    env=environment,
+                    input=b"".join(confined.given),
+                    capture_output=True,
+                    timeout=10,
                 )
             except (OSError, subprocess.TimeoutExpired) as error:
                 return str(error)

@@ -140,7 +140,7 @@ def _podmans(launch: Launch) -> tuple[str, ...]:
 
 def _limits(limits: Limits) -> Iterator[str]:
     yield from ("--memory", str(limits.memory), "--memory-swap", str(limits.memory))
-    # Not by --cpus: docker refuses more than its machine has, and one with a single processor would run nothing.
+    # Not by --cpus: docker refuses more than there are, so with one processor it would run nothing.
     yield from ("--cpu-period", str(PERIOD), "--cpu-quota", str(int(limits.cpus * PERIOD)))
     yield from ("--pids-limit", str(limits.processes))
     of_each = {"nofile": limits.files, "fsize": limits.file_size, "cpu": limits.cpu, "core": 0}

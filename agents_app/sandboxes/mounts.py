@@ -83,7 +83,9 @@ def over_all() -> list[str]:
     read_only = [(path, READ_ONLY) for name in KERNEL_READ_ONLY if (path := Path("/proc", name)).exists()]
     masked = [(path, MASK) for name in KERNEL_MASKED if (path := Path("/proc", name)).exists()]
     shown = [word for path, how in (*read_only, *masked) for word in _mount(path, how)]
-    return ["--dev-bind", "/", "/", "--proc", "/proc", *shown]
+    # Else they would be memory to write to, of no bounded size.
+    closed = [word for path, _ in masked if path.is_dir() for word in ("--remount-ro", str(path))]
+    return ["--dev-bind", "/", "/", "--proc", "/proc", *shown, *closed]
 
 
 def _as_on_the_host(path: Path) -> list[str]:
