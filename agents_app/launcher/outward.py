@@ -5,14 +5,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from agents_app.egress import EgressPass
+from agents_app.limits import Limits
 from agents_app.sandboxes.base import Launch
 
 from . import inside
 
 # Beside the start of the agent, because Python takes 10 ms. Where it fails it ends the agent, which could
 # otherwise hand over a socket of its own. It is soon nobody's child, and so leaves the agent no zombie.
+# It may have more files than the agent. The kernel counts what all of a user's handed over and nobody has
+# taken yet, and who may not have so many open can hand over none: one agent could keep others from starting.
 BESIDE = (
-    f'({{ "$1" -IS "$2" "$3" || kill -9 "$$"; }} </dev/null >&2 &); unset {inside.TOKEN}; shift 3; exec "$@"'
+    f'({{ "$1" -IS "$2" "$3" || kill -9 "$$"; }} </dev/null >&2 &); unset {inside.TOKEN}; '
+    'ulimit -n "$4" 2>/dev/null; shift 4; exec "$@"'
 )
 
 PROXY = f"http://127.0.0.1:{inside.PORT}"
@@ -30,9 +34,12 @@ def outward(launch: Launch, known: EgressPass, not_through: str) -> Launch:
         **dict.fromkeys(NOT_PROXIED, f"localhost,127.0.0.1,{not_through}"),
         inside.TOKEN: known.token,
     }
+    limits = launch.limits or Limits()
+    given = (str(python), str(program), str(door), str(limits.files))
     return replace(
         launch,
-        argv=("/bin/sh", "-c", BESIDE, "sh", str(python), str(program), str(door), *launch.argv),
+        argv=("/bin/sh", "-c", BESIDE, "sh", *given, *launch.argv),
+        limits=replace(limits, files=2 * limits.files),
         environment={**launch.environment, **own},
         readable=(*launch.readable, *_python(), program, door),
     )
