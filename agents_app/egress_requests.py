@@ -11,6 +11,8 @@ _CONNECT = re.compile(rf"CONNECT {_HOST}:(?P<port>\d{{1,5}}) HTTP/1\.[01]")
 _PLAIN = re.compile(
     rf"(?P<method>[A-Z]{{3,10}}) (?i:http)://{_HOST}(:(?P<port>\d{{1,5}}))?(?P<path>[/?][!-~]*)? HTTP/1\.[01]"
 )
+# A single line feed in a value would be one more header to hosts that end their lines with it.
+_HEADER = re.compile(r"[!#-'*+.^_`|~\w-]+:[\t -~]*")
 # Not for the host; and it is told to close, so that one connection is one request.
 _LEFT_OUT = frozenset({"host", "connection", "keep-alive", "upgrade", "te"})
 
@@ -55,7 +57,7 @@ async def read(reader: StreamReader) -> Wanted:
     if match := _CONNECT.fullmatch(line):
         return Wanted(_host(match), int(match["port"]))
     match = _PLAIN.fullmatch(line)
-    if match is None or any(re.match(r"[!#-'*+.^_`|~\w-]+:", header) is None for header in headers):
+    if match is None or any(_HEADER.fullmatch(header) is None for header in headers):
         raise _not_understood()
     port = int(match["port"] or 80)
     return Wanted(_host(match), port, _rewritten(match, port, headers))

@@ -191,6 +191,9 @@ async def test_a_host_that_does_not_answer(out: Out, names: Names) -> None:
         "CONNECT public.example%00.x:{port} HTTP/1.1\r\n\r\n",
         "GET http://public.example:{port}/ HTTP/1.1\r\n folded: x\r\n\r\n",
         "GET http://public.example:{port}/ HTTP/1.1\r\nno header\r\n\r\n",
+        "GET http://public.example:{port}/ HTTP/1.1\r\nx: y\nhost: elsewhere\r\n\r\n",
+        "GET http://public.example:{port}/ HTTP/1.1\r\nx: y\rhost: elsewhere\r\n\r\n",
+        "GET http://public.example:{port}/ HTTP/1.1\r\nx: y\0\r\n\r\n",
         "nonsense\r\n\r\n",
     ],
 )
