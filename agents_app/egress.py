@@ -24,8 +24,9 @@ from typing import Protocol
 from uuid import UUID
 
 from agents_app import egress_requests as requests
+from agents_app.egress_names import MOST_OF_ONE, Resolve, resolved
 from agents_app.egress_requests import Refused, Wanted
-from agents_app.egress_web import PublicWeb, Resolve, reads_as_public, resolved
+from agents_app.egress_web import PublicWeb, reads_as_public
 from agents_app.handover import Handover
 from permissions_app import audit
 from permissions_app.audit import AuditKind, Entry, Outcome
@@ -73,6 +74,7 @@ class EgressPass:
     turn_id: UUID | None = None
     reach: Reaches | None = field(default=None, repr=False)
     connections: set["asyncio.Task[None]"] = field(default_factory=set, repr=False)
+    lookups: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_OF_ONE), repr=False)
     handover: Handover = field(init=False, repr=False)
     server: asyncio.Server | None = field(default=None, repr=False)
     is_open: asyncio.Event = field(default_factory=asyncio.Event, repr=False)  # once it has its server
@@ -172,7 +174,7 @@ class Egress:
         began = monotonic()
         try:
             reach, rule = await self._let_through(known, wanted)
-            remote = await self._web.connected(wanted)
+            remote = await self._web.connected(wanted, known.lookups)
         except Refused as refused:
             self._tell(known, wanted, Outcome.DENIED, refused.rule, began)
             raise

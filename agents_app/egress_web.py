@@ -4,43 +4,38 @@ the connection goes to an address that was looked at."""
 import asyncio
 import socket as sockets
 from asyncio import StreamReader, StreamWriter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
+from agents_app.egress_names import Lookups, Resolve
 from agents_app.egress_requests import Refused, Wanted
 from permissions_app.rules import hosts
 from permissions_app.rules.paths import NotUnderstood
 
 PRIVATE = "This name leads to a private address. Agents reach the public web only."
 
-Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-
-
-async def resolved(host: str, port: int) -> Sequence[str]:
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=sockets.SOCK_STREAM)
-    return list(dict.fromkeys(str(each[4][0]) for each in found))
-
 
 class PublicWeb:
     """`also` are addresses that count as public."""
 
     def __init__(self, resolve: Resolve, also: frozenset[str], *, patience: float) -> None:
-        self._resolve, self._also, self._patience = resolve, also, patience
+        self._look_up, self._also, self._patience = Lookups(resolve), also, patience
 
-    async def connected(self, wanted: Wanted) -> tuple[StreamReader, StreamWriter]:
+    async def connected(self, wanted: Wanted, own: asyncio.Semaphore) -> tuple[StreamReader, StreamWriter]:
+        """`own` are the lookups that its process may have at once."""
         try:
             async with asyncio.timeout(self._patience):
-                for address in await self._checked(wanted):
+                for address in await self._checked(wanted, own):
                     with suppress(OSError):
                         return await asyncio.open_connection(address, wanted.port)
         except TimeoutError:
             raise Refused(504, "no_answer", "The host did not answer in time.") from None
         raise Refused(502, "no_answer", "The host could not be reached.")
 
-    async def _checked(self, wanted: Wanted) -> Sequence[str]:
+    async def _checked(self, wanted: Wanted, own: asyncio.Semaphore) -> Sequence[str]:
         """The addresses of a public host. One that is not public among them is enough to refuse it."""
         try:
-            addresses = await self._resolve(wanted.host, wanted.port)
+            addresses = await self._look_up(wanted.host, wanted.port, own)
         except (OSError, UnicodeError):
             raise Refused(502, "unknown_host", "This name is not known.") from None
         if not addresses:

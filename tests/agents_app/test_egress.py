@@ -1,17 +1,22 @@
 """The egress door: public hosts alone, by the address that was looked at. Nothing leaves the loopback."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import socket as sockets
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from uuid import uuid4
 
 import pytest
 
 from agents_app.egress import MOST_AT_ONCE, Limits
+from agents_app.egress_names import MOST_OF_ONE, resolved
 from permissions_app.audit import Entry
 from permissions_app.rules.decision import Decision, deny
 from tests.agents_app.handing_over import PATIENCE, SESSION
-from tests.agents_app.way_out import HOME, Host, Hosts, Names, Out, way_out
+from tests.agents_app.way_out import HOME, Host, Hosts, Names, Out, SlowNames, let_out, way_out
 
 NOT_NOW = deny("nobody_answered", "Not now: nobody answered. This is ticket 1a2b3c4d.")
 
@@ -315,3 +320,78 @@ class TestLimits:
     async def test_of_a_request_that_does_not_come(self, names: Names, host: Host, told: list[Entry]) -> None:
         async with way_out(names, host, told, limits=Limits(head=0.05)) as out:
             assert await out.ask("CONNECT public") == b""
+
+
+class TestNamesThatNobodyAnswersFor:
+    """A lookup cannot be stopped: its thread stands until the system's resolver gives up."""
+
+    @pytest.fixture
+    def slow(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowNames]:
+        made = SlowNames()
+        monkeypatch.setattr(sockets, "getaddrinfo", made)
+        yield made
+        made.may_end.set()
+
+    @pytest.fixture
+    async def out(self, names: Names, host: Host, told: list[Entry], slow: SlowNames) -> AsyncIterator[Out]:
+        async with way_out(names, host, told, resolve=resolved) as made:
+            yield made
+            slow.may_end.set()
+
+    async def test_they_hold_up_nothing_else_of_the_worker(self, out: Out, slow: SlowNames) -> None:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(MOST_OF_ONE))
+        waiting = [asyncio.create_task(out.connect(f"slow{n}.example")) for n in range(MOST_AT_ONCE)]
+        await slow.hangs(MOST_OF_ONE)
+        async with asyncio.timeout(PATIENCE / 2):
+            await asyncio.to_thread(lambda: None)
+        slow.may_end.set()
+        assert {rule(each) for each in await asyncio.gather(*waiting)} == {"unknown_host"}
+
+    async def test_they_do_not_keep_another_process_from_looking_names_up(
+        self, out: Out, slow: SlowNames
+    ) -> None:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(MOST_OF_ONE + 1))
+        waiting = [asyncio.create_task(out.connect(f"slow{n}.example")) for n in range(MOST_AT_ONCE)]
+        await slow.hangs(MOST_OF_ONE)
+        other = await let_out(out.egress, out.port)
+        assert (await other.connect("public.example")).endswith(b"hello")
+        assert slow.hang == MOST_OF_ONE
+        slow.may_end.set()
+        await asyncio.gather(*waiting)
+
+    async def test_a_name_that_waits_its_turn_ends_as_a_slow_one(
+        self, names: Names, host: Host, told: list[Entry], slow: SlowNames
+    ) -> None:
+        """And what was given up still counts: its thread stands, whoever asked for it."""
+        async with way_out(names, host, told, resolve=resolved, limits=Limits(connect=0.05)) as out:
+            for n in range(MOST_OF_ONE):
+                assert rule(await out.connect(f"slow{n}.example")) == "no_answer"
+            answer = await out.connect("public.example")
+            assert (status(answer), rule(answer)) == (504, "no_answer")
+            assert slow.hang == MOST_OF_ONE
+            slow.may_end.set()
+
+    async def test_of_all_processes_no_more_than_a_few_are_looked_up_at_once(
+        self, names: Names, host: Host, told: list[Entry], slow: SlowNames, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("agents_app.egress_names.MOST_AT_ONCE", MOST_OF_ONE)
+        async with way_out(names, host, told, resolve=resolved, limits=Limits(connect=0.05)) as out:
+            for n in range(MOST_OF_ONE):
+                assert rule(await out.connect(f"slow{n}.example")) == "no_answer"
+            other = await let_out(out.egress, out.port)
+            assert rule(await other.connect("public.example")) == "no_answer"
+            slow.may_end.set()
+
+    def test_they_do_not_keep_the_worker_from_ending(self) -> None:
+        ends = """
+import asyncio, socket, threading
+from agents_app.egress_names import resolved
+hangs = threading.Event()
+socket.getaddrinfo = lambda *given, **more: hangs.set() or threading.Event().wait()
+async def main():
+    looking = asyncio.create_task(resolved("slow.example", 443))
+    while not hangs.is_set():
+        await asyncio.sleep(0.01)
+asyncio.run(main())
+"""
+        subprocess.run([sys.executable, "-c", ends], check=True, timeout=2 * PATIENCE)

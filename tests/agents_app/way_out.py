@@ -3,6 +3,7 @@
 import asyncio
 import socket as sockets
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -32,6 +33,26 @@ class Names:
             return [str(each[4][0]) for each in found]
         answers = self.known[host]
         return answers.pop(0) if len(answers) > 1 else answers[0]
+
+
+class SlowNames:
+    """What is called in a thread to look a name up: of some it hangs, as where a name server says nothing."""
+
+    def __init__(self) -> None:
+        self.hang = 0
+        self.may_end = threading.Event()
+
+    def __call__(self, host: str, port: int, *given: Any, **more: Any) -> list[Any]:
+        if host.startswith("slow"):
+            self.hang += 1
+            self.may_end.wait(2 * PATIENCE)
+            raise OSError("This name is not known.")
+        return [(sockets.AF_INET, sockets.SOCK_STREAM, 6, "", (HOME, port))]
+
+    async def hangs(self, count: int) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while self.hang < count:
+                await asyncio.sleep(0.01)
 
 
 class Host:
@@ -106,16 +127,21 @@ async def way_out(names: Names, host: Host, told: list[Entry], **more: Any) -> A
     server = await asyncio.start_server(host.serve, HOME, 0)
     port = server.sockets[0].getsockname()[1]
     with tempfile.TemporaryDirectory() as folder:  # short: the path of a unix socket ends at 107 bytes
-        given = {"ports": frozenset({port}), "also": frozenset({HOME}), **more}
-        egress = Egress(Path(folder) / "out", resolve=names.resolve, heard=told.append, **given)
-        known = egress.issue(SESSION)
-        known.enter(uuid4(), Hosts())
-        with listening() as listener:
-            inside = listener.getsockname()
-            assert await hand_over(known, listener.fileno()) == b"ok\n"
+        given = {"ports": frozenset({port}), "also": frozenset({HOME}), "resolve": names.resolve, **more}
+        egress = Egress(Path(folder) / "out", heard=told.append, **given)
         try:
-            yield Out(egress, known, port, inside)
+            yield await let_out(egress, port)
         finally:
             host.holds.set()
             egress.close()
             server.close()
+
+
+async def let_out(egress: Egress, port: int) -> Out:
+    """One more process."""
+    known = egress.issue(SESSION)
+    known.enter(uuid4(), Hosts())
+    with listening() as listener:
+        inside = listener.getsockname()
+        assert await hand_over(known, listener.fileno()) == b"ok\n"
+    return Out(egress, known, port, inside)
