@@ -25,11 +25,13 @@ from uuid import UUID
 
 from agents_app import egress_requests as requests
 from agents_app.egress_names import MOST_OF_ONE, Resolve, resolved
+from agents_app.egress_refusals import Refusal, Refusals
 from agents_app.egress_requests import Refused, Wanted
+from agents_app.egress_telling import Heard, Telling
 from agents_app.egress_web import PublicWeb, reads_as_public
 from agents_app.handover import Handover
 from permissions_app import audit
-from permissions_app.audit import AuditKind, Entry, Outcome
+from permissions_app.audit import Outcome
 from permissions_app.rules.decision import Decision, Verdict
 
 logger = logging.getLogger(__name__)
@@ -47,9 +49,7 @@ class Limits:
     idle: float = 60.0  # seconds without a byte in either direction
     whole: float = 600.0  # seconds of one connection
     size: int = 256 << 20  # bytes of one connection, both directions together
-
-
-Heard = Callable[[Entry], None]
+    counts: float = 1.0  # seconds in which refusals that repeat one are counted
 
 
 class Reaches(Protocol):
@@ -76,15 +76,18 @@ class EgressPass:
     connections: set["asyncio.Task[None]"] = field(default_factory=set, repr=False)
     lookups: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_OF_ONE), repr=False)
     handover: Handover = field(init=False, repr=False)
+    refusals: Refusals = field(init=False, repr=False)
     server: asyncio.Server | None = field(default=None, repr=False)
     is_open: asyncio.Event = field(default_factory=asyncio.Event, repr=False)  # once it has its server
     _issued: set["EgressPass"] = field(default_factory=set, repr=False)
 
     def enter(self, turn_id: UUID, reach: Reaches) -> None:
+        self.refusals.end()
         self.turn_id, self.reach = turn_id, reach
 
     def leave(self) -> None:
         """Between turns nothing goes out, and what went is cut."""
+        self.refusals.end()
         if self.reach is not None:
             self.reach.leave()
         self.turn_id, self.reach = None, None
@@ -130,6 +133,7 @@ class Egress:
         path = self._place.with_name(f"{self._place.name}-{secrets.token_hex(OWN // 2)}")
         take = partial(self._take_over, known)
         known.handover = Handover(path, known.token, take, patience=self._limits.head)
+        known.refusals = Refusals(lambda times: self._telling(known).again(times), lasts=self._limits.counts)
         self._issued.add(known)
         return known
 
@@ -171,14 +175,15 @@ class Egress:
     async def _answer(self, known: EgressPass, reader: StreamReader, writer: StreamWriter) -> None:
         async with asyncio.timeout(self._limits.head):
             wanted = await requests.read(reader)
-        began = monotonic()
+        tell = partial(self._telling(known).one, wanted, began=monotonic())
         try:
             reach, rule = await self._let_through(known, wanted)
             remote = await self._web.connected(wanted, known.lookups)
         except Refused as refused:
-            self._tell(known, wanted, Outcome.DENIED, refused.rule, began)
+            refusal = Refusal(wanted.host, wanted.port, refused.rule)
+            await known.refusals.tell(refusal, partial(tell, Outcome.DENIED, refused.rule))
             raise
-        self._tell(known, wanted, Outcome.ALLOWED, rule, began)
+        tell(Outcome.ALLOWED, rule)
         try:
             if wanted.is_tunnel:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
@@ -239,19 +244,5 @@ class Egress:
                 sending.cancel()
                 await asyncio.gather(sending, return_exceptions=True)
 
-    def _tell(self, known: EgressPass, wanted: Wanted, outcome: Outcome, rule: str, began: float) -> None:
-        logger.info(
-            "Session %s: %s:%d was %s (%s).", known.session_id, wanted.host, wanted.port, outcome, rule
-        )
-        self._heard(
-            Entry(
-                kind=AuditKind.EGRESS,
-                outcome=outcome,
-                session_id=known.session_id,
-                turn_id=known.turn_id,
-                tool="egress",
-                arguments={"host": wanted.host, "port": wanted.port},
-                rule=rule,
-                latency_ms=(monotonic() - began) * 1000,
-            )
-        )
+    def _telling(self, known: EgressPass) -> Telling:
+        return Telling(self._heard, known.session_id, known.turn_id)

@@ -13,6 +13,7 @@ import pytest
 
 from agents_app.egress import MOST_AT_ONCE, Limits
 from agents_app.egress_names import MOST_OF_ONE, resolved
+from agents_app.egress_refusals import MOST_TOLD
 from permissions_app.audit import Entry
 from permissions_app.rules.decision import Decision, deny
 from tests.agents_app.handing_over import PATIENCE, SESSION
@@ -46,7 +47,8 @@ def told() -> list[Entry]:
 
 @pytest.fixture
 async def out(names: Names, host: Host, told: list[Entry]) -> AsyncIterator[Out]:
-    async with way_out(names, host, told) as made:
+    """Where no second ends by itself."""
+    async with way_out(names, host, told, limits=Limits(counts=3_600)) as made:
         yield made
 
 
@@ -320,6 +322,70 @@ class TestLimits:
     async def test_of_a_request_that_does_not_come(self, names: Names, host: Host, told: list[Entry]) -> None:
         async with way_out(names, host, told, limits=Limits(head=0.05)) as out:
             assert await out.ask("CONNECT public") == b""
+
+
+class TestOfTheSameRefusals:
+    """A refusal costs an agent nothing, and each is a line of the log and a row on the disk."""
+
+    async def test_the_first_is_told_and_how_many_more_there_were(
+        self, out: Out, told: list[Entry], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        turn = out.known.turn_id
+        for host in [*(5 * ["127.0.0.1"]), *(3 * ["localhost"])]:
+            assert rule(await out.connect(host)) == "private_host"
+        out.known.leave()
+        *first, more = told
+        assert [each.arguments["host"] for each in first] == ["127.0.0.1", "localhost"]
+        assert (more.outcome, more.rule, more.turn_id) == ("denied", "refused_again", turn)
+        assert more.arguments == {
+            "more": 6,
+            "again": {
+                f"127.0.0.1:{out.port} (private_host)": 4,
+                f"localhost:{out.port} (private_host)": 2,
+            },
+        }
+        assert len([each for each in caplog.messages if each.startswith("Session")]) == 3
+
+    async def test_they_are_told_soon_and_none_is_lost(
+        self, names: Names, host: Host, told: list[Entry]
+    ) -> None:
+        count = 0
+        async with way_out(names, host, told, limits=Limits(counts=0.05)) as out, asyncio.timeout(PATIENCE):
+            while not any(each.rule == "refused_again" for each in told):
+                await out.connect("127.0.0.1")
+                count += 1
+            out.known.leave()
+        assert sum(each.arguments.get("more", 1) for each in told) == count
+
+    async def test_another_rule_is_another_refusal(self, out: Out, told: list[Entry]) -> None:
+        out.known.enter(uuid4(), Hosts(NOT_NOW))
+        await out.connect("public.example")
+        await out.connect("public.example", 22)
+        assert [each.rule for each in told] == ["nobody_answered", "port"]
+
+    async def test_more_hosts_than_can_be_told_wait_for_the_next_second(
+        self, out: Out, told: list[Entry]
+    ) -> None:
+        for n in range(MOST_TOLD):
+            await out.connect(f"10.0.0.{n}")
+        waiting = asyncio.create_task(out.connect("10.0.1.1"))
+        await out.connect("10.0.0.1")
+        assert (len(told), waiting.done()) == (MOST_TOLD, False)
+        out.known.refusals.end()
+        assert rule(await waiting) == "private_host"
+        assert told[-1].arguments["host"] == "10.0.1.1"
+
+    async def test_what_waits_to_be_told_is_told_when_the_turn_ends(
+        self, out: Out, told: list[Entry]
+    ) -> None:
+        turn = out.known.turn_id
+        for n in range(MOST_TOLD):
+            await out.connect(f"10.0.0.{n}")
+        waiting = asyncio.create_task(out.connect("10.0.1.1"))
+        await out.connect("10.0.0.1")
+        out.known.leave()
+        assert await waiting == b""
+        assert (told[-1].arguments["host"], told[-1].turn_id) == ("10.0.1.1", turn)
 
 
 class TestNamesThatNobodyAnswersFor:
