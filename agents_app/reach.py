@@ -23,6 +23,7 @@ BY_PEOPLE = frozenset({"person", "nobody_answered"})
 
 MOST_AT_ONCE = 20  # hosts of one turn that are decided about: a person is asked no more than can be read
 TOO_MANY = deny("too_many", f"{MOST_AT_ONCE} hosts wait for an answer already. Wait for that, or name fewer.")
+MOST_UNTOLD = 10  # hosts that one command was refused, named to the agent: a program can name any number
 RUN_PROGRAMS = frozenset({Kind.SHELL, Kind.MCP})
 MOST_TOLD = 4  # of what runs: the last line says how many more
 FETCHING = allow("fetching", "The gate let a fetch from this host through, and it runs.")
@@ -42,6 +43,7 @@ class Reach:
         self._asking: dict[str, asyncio.Task[Decision]] = {}
         self._is_marked = False
         self._untold: dict[str, str] = {}
+        self._untold_beyond = 0
 
     async def __call__(self, host: str) -> Decision:
         """Of a host, as it stands in a request. Waits as long as a person takes."""
@@ -50,13 +52,16 @@ class Reach:
             host = host_of(url)
         decision = self._known(host) or await self._decided(host, url)
         if decision.verdict is not Verdict.ALLOW:
-            self._untold[host] = decision.reason
+            self._keep(host, decision.reason)
         return decision
 
     def told(self) -> str:
         """What was refused since this was asked last, for the agent to read."""
-        untold, self._untold = self._untold, {}
-        return "\n".join(f"This command was not let through to {host}. {why}" for host, why in untold.items())
+        lines = [f"This command was not let through to {host}. {why}" for host, why in self._untold.items()]
+        if self._untold_beyond:
+            lines.append(f"Nor was it to other hosts, {self._untold_beyond} times more.")
+        self._untold, self._untold_beyond = {}, 0
+        return "\n".join(lines)
 
     async def hears(self) -> None:
         """Before the first byte of an answer is passed on: whoever reads it reads a stranger's words."""
@@ -82,6 +87,12 @@ class Reach:
         """The turn is over: nobody waits for an answer any more."""
         for task in self._asking.values():
             task.cancel()
+
+    def _keep(self, host: str, reason: str) -> None:
+        if host in self._untold or len(self._untold) < MOST_UNTOLD:
+            self._untold[host] = reason
+        else:
+            self._untold_beyond += 1
 
     def _known(self, host: str) -> Decision | None:
         if host in self._fetching.values():

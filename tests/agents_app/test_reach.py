@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import DatabaseError
 
-from agents_app.reach import MOST_AT_ONCE, Reach
+from agents_app.reach import MOST_AT_ONCE, MOST_UNTOLD, Reach
 from agents_app.runtimes.base import RunRequest, Waits
 from agents_app.runtimes.scripted import Hold, Say, ScriptedRun, ScriptedRuntime, Use
 from agents_app.turns.opening import Opened
@@ -263,6 +263,24 @@ async def test_nobody_is_asked_more_than_can_be_read(engine: Engine, runtime: Wi
         await asyncio.sleep(0)
         assert (await runtime.reach("one.more.example")).rule == "too_many"
         await asked(opened, MOST_AT_ONCE)
+        await engine.abort(opened)
+        await asyncio.wait(waiting)
+
+
+async def test_after_a_command_no_more_refusals_are_told_than_can_be_read(
+    engine: Engine, runtime: WithReach, shell: Hold
+) -> None:
+    async with running(engine, shell) as opened:
+        waiting = [asyncio.create_task(runtime.reach(f"{n}.evil.example")) for n in range(MOST_AT_ONCE)]
+        await asyncio.sleep(0)
+        for n in (*range(MOST_UNTOLD + 3), 0):
+            assert (await runtime.reach(f"{n}.more.example")).rule == "too_many"
+        *told, more = runtime.reach.told().splitlines()
+        assert [each.partition("through to ")[2].split()[0] for each in told] == [
+            f"{n}.more.example." for n in range(MOST_UNTOLD)
+        ]
+        assert more == "Nor was it to other hosts, 3 times more."
+        assert runtime.reach.told() == ""
         await engine.abort(opened)
         await asyncio.wait(waiting)
 
