@@ -2,14 +2,26 @@
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 from django.db.models import QuerySet
 
+from permissions_app.audit.reading import NOT_READABLE, any_text, in_full
 from permissions_app.models.audit import AuditRow
 
 
 def lines(rows: QuerySet[AuditRow]) -> Iterator[str]:
-    for row in rows.order_by("at", "pk").iterator(chunk_size=500):
-        yield (
-            json.dumps({**row.content(), "previous": row.previous, "mac": row.mac}, ensure_ascii=False) + "\n"
-        )
+    with any_text():
+        for key, _, _, row in in_full(rows.order_by("at", "pk")):
+            yield _line(key, row)
+
+
+def _line(key: Any, row: AuditRow | None) -> str:
+    """Of a row that cannot be read any more it is said that it is there: else all after it were lost too."""
+    try:
+        said = {**row.content(), "previous": row.previous, "mac": row.mac}  # type: ignore[union-attr]
+        line = json.dumps(said, ensure_ascii=False, allow_nan=False) + "\n"
+        line.encode()
+    except NOT_READABLE:
+        return json.dumps({"row": key, "unreadable": True}, default=repr) + "\n"
+    return line

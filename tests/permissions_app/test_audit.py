@@ -240,6 +240,35 @@ class TestVerifying:
         assert self.found() == ["8 rows are as they were written."]  # all that the database knows
         assert self.found(log=[line]) == ["seal 2 is in the log and missing here"]
 
+    def cut_the_last(self) -> None:
+        """With its chain's end, and a row is written in its place."""
+        rows().filter(number=5).delete()
+        AuditChain.objects.filter(session_id=ONE).update(number=4, mac=rows().get(number=4).mac, sealed=4)
+        write(1)
+
+    def test_a_row_in_the_place_of_one_that_was_cut(self) -> None:
+        self.cut_the_last()
+        assert self.found() == [
+            f"session {ONE}: row 5 is another than the chain's end or a seal says",
+        ]
+        sealing.seal()
+        assert len(self.found()) == 1
+
+    def test_a_seal_in_the_place_of_one_that_was_cut_is_in_the_log_twice(self) -> None:
+        log = [f"{sealing.logged(AuditSeal.objects.get())}\n"]
+        self.cut_the_last()
+        AuditSeal.objects.all().delete()
+        AuditChain.objects.update(sealed=0)
+        again = sealing.seal()
+        assert again is not None
+        assert self.found() == ["8 rows are as they were written."]  # all that the database knows
+        assert self.found(log=[*log, f"{sealing.logged(again)}\n"]) == ["seal 1 is another than in the log"]
+
+    def test_a_line_of_the_log_that_is_no_seal(self) -> None:
+        assert self.found(log=[f"audit seal {'9' * 5_000} {'0' * 64}\n", f"audit seal ٣ {'0' * 64}\n"]) == [
+            "8 rows are as they were written."
+        ]
+
     def test_a_changed_seal(self) -> None:
         AuditSeal.objects.update(heads={})
         assert self.found() == ["seal 1 was changed"]

@@ -9,7 +9,7 @@ from django.core.management import BaseCommand, CommandError
 from permissions_app.audit.verifying import Head, problems
 from permissions_app.models.audit import AuditRow
 
-SEAL = re.compile(r"audit seal (\d+) ([0-9a-f]{64})")
+SEAL = re.compile(r"audit seal ([0-9]{1,18}) ([0-9a-f]{64})")
 
 
 class Command(BaseCommand):
