@@ -117,15 +117,19 @@ def _locked(
 
 
 def _check_kind(request: ToolRequest, kind: RequestKind) -> None:
-    if request.kind != kind:
-        why = (
-            _("This request is answered.") if request.is_question else _("This request is allowed or denied.")
-        )
-        raise Invalid.field("requestId", why)
+    if request.kind == kind:
+        return
+    if request.is_question:
+        where = {"path": f"/api/chat/{request.session_id}/answer"}
+        why = _("This is a question: it is neither allowed nor denied. Send an answer to %(path)s.") % where
+    else:
+        why = _("This is no question: it takes no answer. Allow or deny it.")
+    raise Invalid.field("requestId", why)
 
 
 def _chosen(request: ToolRequest, pattern: str | None, scope: Scope | None) -> tuple[Scope, str]:
-    """What is given may leave out one of the two; what was suggested has both."""
+    """What is given may leave out one of the two; what was suggested has both. Where they disagree, the
+    pattern counts, because it is what the session may do: the scope that is recorded is the pattern's own."""
     suggested = [(Scope(each["scope"]), each["pattern"]) for each in request.suggested_grants]
     if not pattern and scope in (None, Scope.ONCE):
         return Scope.ONCE, ""

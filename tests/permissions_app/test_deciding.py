@@ -234,6 +234,14 @@ class TestWhoMay:
         with pytest.raises(Invalid):
             services.answer(as_ada, question.pk, {"Another?": "No."})
 
+    def test_who_allows_a_question_is_told_where_its_answer_goes(
+        self, session: Session, as_ada: Caller
+    ) -> None:
+        question = asks(session.pk, is_question=True)
+        for act in (services.grant, services.deny):
+            with pytest.raises(Invalid, match=f"Send an answer to /api/chat/{session.pk}/answer"):
+                act(as_ada, question.pk)
+
 
 class TestWidening:
     def test_a_suggested_scope_widens_the_session_and_its_followers_hear_it(
