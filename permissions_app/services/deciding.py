@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from permissions_app.models import RequestKind, RequestStatus, ToolRequest
+from permissions_app.rules.patterns import is_host
 from permissions_app.rules.setting import Patterns
 from permissions_app.rules.suggestions import PermissionType, Scope, covers, with_pattern
 from permissions_app.services.asked import GOOD_FOR
@@ -140,15 +141,19 @@ def _chosen(request: ToolRequest, pattern: str | None, scope: Scope | None) -> t
         raise Invalid.field("scope", _("This was not suggested. Choose another, or give a pattern."))
     if scope is Scope.ONCE:
         raise Invalid.field("scope", _("What is allowed once has no pattern. Leave one of the two out."))
-    return scope or _scope_of(request, pattern), pattern
+    pattern = pattern.strip() or pattern
+    return _scope_of(request, pattern), pattern
 
 
 def _scope_of(request: ToolRequest, pattern: str) -> Scope:
     if request.permission_type == PermissionType.BASH:
         return Scope.COMMAND
-    if "**" in pattern:
-        return Scope.RECURSIVE
-    return Scope.FOLDER if "*" in pattern else Scope.FILE
+    if is_host(pattern):
+        return Scope.FOLDER  # as pages of a host are suggested
+    *folders, name = pattern.rstrip("/").split("/")
+    if pattern.endswith("/") or name == "**" or any("*" in each for each in folders):
+        return Scope.RECURSIVE if [*folders, name][0].strip("*") else Scope.VAULT
+    return Scope.FOLDER if "*" in name else Scope.FILE
 
 
 def _decided(request: ToolRequest, status: RequestStatus, by: dict[str, Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -254,6 +255,41 @@ class TestWidening:
         (updated,) = [each["metadata"] for each in told("session_updated") if "metadata" in each]
         assert updated == session.metadata
 
+    @pytest.mark.parametrize(
+        ("pattern", "scope"),
+        [
+            ("Plans/*", "folder"),
+            ("Plans/May.md", "file"),
+            ("Plans/M*.md", "folder"),
+            ("Plans/**", "recursive"),
+            ("Plans/**/*", "recursive"),
+            ("Plans/", "recursive"),
+            ("Pl*/May.md", "recursive"),
+            ("**/*", "vault"),
+            (" **/* ", "vault"),
+            ("**", "vault"),
+            ("**/", "vault"),
+            ("*/May.md", "vault"),
+        ],
+    )
+    @pytest.mark.parametrize("given", [None, Scope.FILE, Scope.VAULT])
+    def test_the_scope_that_is_recorded_is_the_patterns_own(
+        self, writes: Ask, as_ada: Caller, pattern: str, scope: str, given: Scope | None
+    ) -> None:
+        services.grant(as_ada, writes("Plans/May.md").pk, pattern=pattern, scope=given)
+        (resolved,) = told("permission_resolved")
+        assert (resolved["pattern"], resolved["scope"]) == (pattern.strip(), scope)
+
+    def test_the_pattern_of_a_host_is_for_all_its_pages(
+        self, session: Session, as_ada: Caller, vault: Path
+    ) -> None:
+        page = {"url": "https://pears.example/a", "prompt": "?"}
+        asked = asks(
+            session.pk, tool_name="WebFetch", permission_type="read", input=page, directory=str(vault)
+        )
+        granted = services.grant(as_ada, asked.pk, pattern="https://pears.example/", scope=Scope.FILE)
+        assert granted.scope == "folder"
+
     @pytest.mark.parametrize("held", [[f"{n}/*" for n in range(100)], ["x" * 500] * 32], ids=["many", "long"])
     def test_a_session_keeps_so_many_and_no_more(
         self, session: Session, writes: Ask, as_ada: Caller, held: list[str]
@@ -278,6 +314,7 @@ class TestWidening:
         [
             {"pattern": "../*"},
             {"pattern": "/etc/*"},
+            {"pattern": " "},
             {"scope": Scope.VAULT},
             {"scope": Scope.ONCE, "pattern": "x"},
         ],
