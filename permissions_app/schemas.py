@@ -1,18 +1,26 @@
+from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 from uuid import UUID
 
-from pydantic import Field
+from django.utils.translation import gettext as _
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from permissions_app.models import ToolRequest
 from permissions_app.rules.suggestions import Scope
 from sessions_app.schemas import Order, Text, Wire
+from sessions_app.storable import storable
 
 LONGEST_REASON = 2_000
-LONGEST_ANSWER = 10_000
 LONGEST_PATTERN = 500
+LONGEST_ANSWER = 10_000  # of one, and of a question's text
+MOST_QUESTIONS = 20
+MOST_LABELS = 50  # to one question
+LONGEST_ANSWERS = 100_000  # with their questions: they go to every reader, in one row
 
-Answer = Annotated[Text, Field(max_length=LONGEST_ANSWER)]
+# After the length: a length that is looked at after it is told in "items", not in characters.
+_IS_TEXT = get_args(Text)[1]
 
 
 class SuggestedGrant(Wire):
@@ -86,14 +94,16 @@ class PendingQuestion(Wire):
 
 
 class GrantOrder(Order):
-    pattern: Annotated[Text, Field(max_length=LONGEST_PATTERN)] | None = Field(
+    pattern: Annotated[str, Field(max_length=LONGEST_PATTERN), _IS_TEXT] | None = Field(
         None, description="Widens the session by this", examples=["Plans/**"]
     )
     scope: Scope | None = Field(None, description="One of the suggested; without one and a pattern: `once`")
 
 
 class DenyOrder(Order):
-    reason: Annotated[Text, Field(max_length=LONGEST_REASON)] = Field("", description="The agent reads it")
+    reason: Annotated[str, Field(max_length=LONGEST_REASON), _IS_TEXT] = Field(
+        "", description="The agent reads it"
+    )
 
 
 class SessionGrantOrder(GrantOrder):
@@ -104,10 +114,51 @@ class SessionDenyOrder(DenyOrder):
     request_id: UUID
 
 
+def _answers(given: Any) -> Any:
+    """Looked at as a whole: of what is wrong within, pydantic would name the branch of the union and the
+    function that found it, as if they were fields."""
+    if why := _what_is_wrong(given):
+        raise PydanticCustomError("answers", why)
+    return given
+
+
+def _what_is_wrong(given: Any) -> str:
+    if not isinstance(given, dict) or not all(map(_is_answer, given.values())):
+        return _("Give each question's text, and for it a label, labels, or free text.")
+    if len(given) > MOST_QUESTIONS:
+        return _("At most %(most)d questions are answered at once.") % {"most": MOST_QUESTIONS}
+    if any(len(each) > MOST_LABELS for each in given.values() if isinstance(each, list)):
+        return _("A question is answered with at most %(most)d labels.") % {"most": MOST_LABELS}
+    texts = list(_texts(given))
+    if max(map(len, texts), default=0) > LONGEST_ANSWER:
+        return _("A question and an answer have at most %(most)d characters each.") % {"most": LONGEST_ANSWER}
+    if sum(map(len, texts)) > LONGEST_ANSWERS:
+        return _("All answers and their questions have at most %(most)d characters.") % {
+            "most": LONGEST_ANSWERS
+        }
+    if any(storable(text) != text for text in texts):
+        return _("It holds a character that is no text (NUL or half of a pair).")
+    return ""
+
+
+def _is_answer(given: Any) -> bool:
+    return isinstance(given, str) or (
+        isinstance(given, list) and all(isinstance(label, str) for label in given)
+    )
+
+
+def _texts(answers: dict[str, str | list[str]]) -> Iterator[str]:
+    for question, answer in answers.items():
+        yield question
+        yield from [answer] if isinstance(answer, str) else answer
+
+
 class AnswerOrder(Order):
     request_id: UUID
-    answers: dict[Answer, Answer | list[Answer]] = Field(
-        description="A question's text to a label, labels, or free text"
+    answers: Annotated[dict[str, str | list[str]], BeforeValidator(_answers)] = Field(
+        description="A question's text to a label, labels, or free text. At most "
+        f"{MOST_QUESTIONS} questions, {MOST_LABELS} labels each, {LONGEST_ANSWER:,} characters a text, and "
+        f"{LONGEST_ANSWERS:,} in all"
     )
 
 

@@ -92,6 +92,62 @@ async def test_it_is_listed_in_every_place_until_it_is_decided(
     assert await places() == [[], [], [], [], [], "active"]
 
 
+TOO_MUCH: list[Any] = [
+    {"Which?": ["a" * 9_000] * 1_500},
+    {"Which?": ["a"] * 51},
+    {"Which?": ["a" * 9_000] * 12},
+    {"Which?": "a" * 10_001},
+    {"Which?": ["a", "a" * 10_001]},
+    {str(number): "a" for number in range(21)},
+    {"q" * 10_001: "a"},
+]
+NO_ANSWERS: list[Any] = [
+    None,
+    [],
+    "a",
+    {"Which?": 1},
+    {"Which?": [["a"]]},
+    {"Which?": {"a": "b"}},
+    {"Which?": "\0"},
+    {"Which?": ["\ud800"]},
+    {"\0": "a"},
+]
+
+
+@pytest.mark.parametrize("answers", [*TOO_MUCH, *NO_ANSWERS], ids=lambda given: str(given)[:24])
+async def test_what_is_no_answer_or_too_much_of_one_is_refused_by_the_name_of_its_field(
+    ada_calls: Web, session: str, question: ToolRequest, answers: Any
+) -> None:
+    order = {"requestId": str(question.pk), "answers": answers}
+    refused = await ada_calls.post(f"/api/chat/{session}/answer", order)
+    assert (refused.refused, refused.fields) == ((422, "invalid"), ["answers"])
+    async with ada_calls.socket() as socket:
+        await socket.send({"type": "answer", **order})
+        error = (await socket.next())["error"]
+    assert (error["code"], [each["field"] for each in error["details"]["fields"]]) == ("invalid", ["answers"])
+    assert (await in_thread(ToolRequest.objects.get)(pk=question.pk)).answers == {}
+
+
+@pytest.mark.parametrize("answer", ["", "ö" * 10_000, [], ["small"], ["label"] * 50])
+async def test_an_honest_answer_is_taken(
+    ada_calls: Web, session: str, question: ToolRequest, answer: Any
+) -> None:
+    order = {"requestId": str(question.pk), "answers": {"Which?": answer}}
+    taken = await ada_calls.post(f"/api/chat/{session}/answer", order)
+    assert (taken.status, taken.json["answers"]) == (200, {"Which?": answer})
+
+
+@pytest.mark.parametrize(
+    ("act", "order"), [("grant", {"pattern": "x" * 501}), ("deny", {"reason": "x" * 2_001})]
+)
+async def test_what_is_too_long_is_told_in_characters(
+    ada_calls: Web, request_: ToolRequest, act: str, order: dict[str, str]
+) -> None:
+    refused = await ada_calls.post(f"/api/permissions/{request_.pk}/{act}", order)
+    assert (refused.refused, refused.fields) == ((422, "invalid"), list(order))
+    assert "characters" in refused.json["error"]["details"]["fields"][0]["message"]
+
+
 async def test_a_request_of_a_child_shows_at_its_parent_too(
     ada_calls: Web, session: str, request_: ToolRequest
 ) -> None:
