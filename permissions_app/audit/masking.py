@@ -17,6 +17,27 @@ _TELLING_NAME = (
 )
 _VALUE = r"(\\?\$?\\?\"[^\"\\]*(?:\\?\")?|\$?'[^']*'?|[^\s\"'&;|,)]+)"
 _IS_TELLING = re.compile(_TELLING_NAME, re.IGNORECASE)
+
+
+def _given_to(program: str, flag: str, between: str = r"[\s=]*", value: str = _VALUE) -> re.Pattern[str]:
+    """To this program alone the flag means a secret: to others -p is a port, or a folder with its parents."""
+    return re.compile(rf"(\b(?:{program})\s(?:[^\s|;&]{{1,200}}\s+){{0,20}}?(?:{flag}){between}(?!-)){value}")
+
+
+_FLAGS = (
+    _given_to(
+        r"(?:docker|podman|nerdctl|helm\s+registry|az)\s+login|twine\s+upload|mongo[a-z]{0,8}"
+        r"|security\s+[a-z]{1,10}-keychain",
+        "-p",
+    ),
+    _given_to(r"security\s+add-[a-z]{1,10}-password|ldap[a-z]{1,10}", "-w"),
+    _given_to(r"zip|unzip|sqlcmd", "-[a-zA-Z]{0,6}P"),
+    _given_to(r"7z[arz]?|rar|unrar", "-h?p", between=""),  # without a value behind it, it asks for one
+    _given_to(r"redis-cli|valkey-cli|https?|xhs?", "-a"),
+    _given_to(r"gh\s+secret\s+set", "-b|--body"),
+    # what has no = in it is a file
+    _given_to(r"curl", "-[a-zA-Z]{0,6}b", r"\s*", r"(\"[^\"=]*=[^\"]*\"?|'[^'=]*=[^']*'?|[^\s\"'=]*=\S+)"),
+)
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         re.compile(r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*-----|\Z)"),
@@ -24,10 +45,26 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
     (re.compile(r"(?i)\b(authorization|cookie|set-cookie)(\"?\s*[:=]\s*)[^\"'\r\n]+"), rf"\1\2{MASK}"),
     (re.compile(r"(?i)\b(bearer|basic|digest)\s+[\w.~+/=-]{6,}"), rf"\1 {MASK}"),
-    (re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^/\s@]*:[^/\s]*@"), rf"\1{MASK}@"),  # user:password@host
-    (re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^/\s@:]{12,}@"), rf"\1{MASK}@"),  # token@host
+    (re.compile(r"(?i)([a-z0-9]://)[^/\s@:]*:[^/\s]*@"), rf"\1{MASK}@"),  # user:password@host
+    (re.compile(r"(?i)([a-z0-9]://)[^/\s@:]{12,}@"), rf"\1{MASK}@"),  # token@host
     (re.compile(rf"(?i)(?<![a-z0-9])({_TELLING_NAME})(\\?[\"']?\s*[:=]\s*){_VALUE}"), rf"\1\2{MASK}"),
-    (re.compile(rf"(?i)(--?{_TELLING_NAME})(\s+){_VALUE}"), rf"\1\2{MASK}"),
+    *((pattern, rf"\1{MASK}") for pattern in _FLAGS),
+    (re.compile(rf"(?i)(?<![\w-])(--?{_TELLING_NAME})(\s+){_VALUE}"), rf"\1\2{MASK}"),
+    # ALTER USER ada WITH LOGIN PASSWORD 'x', IDENTIFIED BY 'x'
+    (
+        re.compile(
+            r"(?i)(\b(?:(?:user|role)\s+\S{1,100}\s+(?:\w{1,20}\s+){0,6}?password"
+            r"|identified\s+(?:with\s+\S{1,40}\s+)?by)\s+)\\?(?:'[^']*'?|\"[^\"]*\"?)"
+        ),
+        rf"\1{MASK}",
+    ),
+    # .netrc; without its machine, what is no plain word: there are sentences about logins and passwords
+    (re.compile(r"(\b(?:machine\s+\S{1,100}|default)\s+login\s+\S{1,100}\s+password\s+)\S+"), rf"\1{MASK}"),
+    (re.compile(r"(\blogin\s+\S{1,100}\s+password\s+)(?=[a-z]{0,100}[^a-z\s.,;:!?'\")])\S+"), rf"\1{MASK}"),
+    (
+        re.compile(r"(\bvault\s+login\s+(?:-\S{1,100}\s+){0,6})(?=[^\s=\d]{0,100}\d)[^\s=]{6,}(?![^\s=]*=)"),
+        rf"\1{MASK}",
+    ),
     # aws configure set aws_secret_access_key …, npm config set //registry/:_authToken …
     (re.compile(rf"(?i)(\sset\s+(?:[^\s\"']{{1,80}}[:.])?{_TELLING_NAME})(\s+){_VALUE}"), rf"\1\2{MASK}"),
     (re.compile(rf"(?i)(\"{_TELLING_NAME}\"\s*,\s*\"value\"\s*:\s*){_VALUE}"), rf"\1{MASK}"),
@@ -42,7 +79,9 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
             r"\b(?:sk-[\w-]{8,}|para_[\w-]{8,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{10,}"
             r"|[sr]k_(?:live|test)_\w{8,}|GOCSPX-[\w-]{8,}|hvs\.[\w-]{8,}|SG\.[\w.-]{16,}"
             r"|xox[abeprs]-[\w-]{8,}|AKIA[0-9A-Z]{12,}|ASIA[0-9A-Z]{12,}|AIza[\w-]{20,}|ya29\.[\w.-]{10,}"
-            r"|hf_\w{16,}|npm_\w{16,}|pypi-[\w-]{16,}"
+            r"|hf_\w{16,}|npm_\w{16,}|pypi-[\w-]{16,}|dckr_pat_[\w-]{16,}|AGE-SECRET-KEY-1\w{16,}"
+            r"|(?:dop_v1_|shpat_|gsk_|xai-|sbp_|lin_api_)[A-Za-z0-9]{16,}|whsec_[\w+/=]{16,}|ATATT3x[\w=-]{16,}"
+            r"|[MNO][\w-]{22,30}\.[\w-]{6,7}\.[\w-]{27,45}"  # of a bot of Discord
             r"|eyJ[\w-]{6,}\.[\w-]{6,}(?:\.[\w-]*)?)"
         ),
         MASK,
