@@ -8,9 +8,11 @@ from django.db import transaction
 
 from permissions_app.audit import chain
 from permissions_app.audit.entry import Finished
+from permissions_app.audit.reading import any_text, is_hash, is_number
 from permissions_app.models.audit import AuditChain, AuditRow
 
 TRIES = 50  # one is lost only where another writer got its rows in, so somebody always gets on
+LARGEST = 2**31 - 1  # that a number of a row can be in every database
 MOST_TOGETHER = 200  # rows in a transaction: others write to the same database
 
 
@@ -18,14 +20,26 @@ class ChainIsBusy(Exception):
     pass
 
 
+class ChainIsSpoilt(Exception):
+    """Somebody changed the end of it, so nothing can follow. Which one it is `verify_audit` says too."""
+
+
 def append(entries: Iterable[Finished]) -> None:
-    """Each at the end of its session's chain. What is there already is not written again."""
+    """Each at the end of its session's chain. What is there already is not written again. A chain that is
+    spoilt is told of when all others are written: those of its own wait in the spool."""
     of_session: dict[str, list[Finished]] = {}
     for entry in entries:
         of_session.setdefault(entry.session_id, []).append(entry)
-    for session_id, those in of_session.items():
-        for start in range(0, len(those), MOST_TOGETHER):
-            _append(UUID(session_id), those[start : start + MOST_TOGETHER])
+    spoilt: list[str] = []
+    with any_text():
+        for session_id, those in of_session.items():
+            try:
+                for start in range(0, len(those), MOST_TOGETHER):
+                    _append(UUID(session_id), those[start : start + MOST_TOGETHER])
+            except ChainIsSpoilt:
+                spoilt.append(session_id)
+    if spoilt:
+        raise ChainIsSpoilt(", ".join(spoilt))
 
 
 def _append(session_id: UUID, entries: Sequence[Finished]) -> None:
@@ -40,6 +54,8 @@ def _append(session_id: UUID, entries: Sequence[Finished]) -> None:
 def _appended(session_id: UUID, entries: Sequence[Finished]) -> bool:
     """False where somebody else has moved the end of the chain since we looked."""
     head = AuditChain.objects.get(session_id=session_id)
+    if not (is_number(head.number, 0) and head.number < LARGEST and is_hash(head.mac)):
+        raise ChainIsSpoilt(str(session_id))
     known = AuditRow.objects.filter(entry__in=[entry.id for entry in entries])
     written = {str(entry) for entry in known.values_list("entry", flat=True)}
     new = {entry.id: entry for entry in entries if entry.id not in written}

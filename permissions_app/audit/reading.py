@@ -12,7 +12,19 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Expression, ExpressionWrapper, F, Model, QuerySet, TextField
 
-__all__ = ["NOT_READABLE", "any_text", "as_kept", "in_full", "is_number", "session_of", "shown"]
+from permissions_app.audit import chain
+
+__all__ = [
+    "NOT_READABLE",
+    "any_text",
+    "as_kept",
+    "in_full",
+    "is_as_written",
+    "is_hash",
+    "is_number",
+    "session_of",
+    "shown",
+]
 
 AT_ONCE = 500  # rows
 # What is raised where something else is in a column than it is for.
@@ -56,10 +68,21 @@ def is_number(value: Any, least: int = 1) -> bool:
     return isinstance(value, int) and value >= least
 
 
-def in_full(rows: QuerySet[Any]) -> Iterator[tuple[Any, Any, Any, Any]]:
+def is_hash(value: Any) -> bool:
+    return isinstance(value, str) and len(value) == len(chain.BEGINNING) and value.isascii()
+
+
+def is_as_written(row: Any) -> bool:
+    try:
+        return chain.is_linked(row.mac, row.previous, row.content())
+    except NOT_READABLE:
+        return False
+
+
+def in_full(rows: QuerySet[Any], at_once: int = AT_ONCE) -> Iterator[tuple[Any, Any, Any, Any]]:
     """The key of each, its number, its hash, and all that it says: nothing where that cannot be read."""
     plain = rows.values_list("pk", "number", "mac").iterator()
-    while batch := list(islice(plain, AT_ONCE)):
+    while batch := list(islice(plain, at_once)):
         found = _readable(rows.model, [key for key, _, _ in batch])
         yield from ((key, number, mac, found.get(key)) for key, number, mac in batch)
 

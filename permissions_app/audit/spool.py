@@ -38,7 +38,15 @@ class Spool:
         if self.is_empty():
             return 0
         self._set_aside()
-        return sum(self._take_up(path, append) for path in sorted(self._folder.glob(TAKEN)))
+        appended, failed = 0, list[Exception]()
+        for path in sorted(self._folder.glob(TAKEN)):
+            try:
+                appended += self._take_up(path, append)
+            except Exception as error:  # noqa: BLE001 - the next may be taken all the same; then it is raised
+                failed.append(error)
+        if failed:
+            raise failed[0]
+        return appended
 
     def _take_up(self, path: Path, append: Callable[[Sequence[Finished]], None]) -> int:
         try:

@@ -8,10 +8,11 @@ from django.db.models import QuerySet
 
 from permissions_app.audit import chain
 from permissions_app.audit.reading import (
-    NOT_READABLE,
     any_text,
     as_kept,
     in_full,
+    is_as_written,
+    is_hash,
     is_number,
     session_of,
     shown,
@@ -60,7 +61,7 @@ def _seals(heads: Heads, logged: Iterable[Head]) -> Iterator[str]:
             yield f"seal {shown(number)} was changed"
             continue
         yield from _gap("seal", last, number)
-        is_whole = _is_as_written(seal)
+        is_whole = is_as_written(seal)
         if not is_whole:
             yield f"seal {number} was changed"
         elif number == last + 1 and seal.previous != previous:
@@ -90,7 +91,7 @@ def _ends(chains: QuerySet[AuditChain], heads: Heads, known: set[UUID]) -> Itera
             yield f"the end of a chain was changed: it names no session but {shown(named)}"
             continue
         known.add(session)
-        if is_number(number, 0) and is_number(sealed, 0) and isinstance(mac, str):
+        if is_number(number, 0) and is_number(sealed, 0) and is_hash(mac):
             _tell(heads.setdefault(session, {}), (number, mac))
         else:
             yield f"session {session}: the end of its chain was changed"
@@ -114,7 +115,7 @@ def _chain(session_id: UUID, told: Told, *, is_ended: bool) -> Iterator[str]:
             yield f"{where} was changed or moved"
             continue
         yield from _gap(f"session {session_id}: row", last, number)
-        if not _is_as_written(row):
+        if not is_as_written(row):
             yield f"{where} was changed or moved"
         elif number == last:
             yield f"{where} is there twice"
@@ -141,10 +142,3 @@ def _gap(what: str, last: int, number: int) -> Iterator[str]:
         yield f"{what} {last + 1} is missing"
     elif number > last + 2:
         yield f"{what}s {last + 1} to {number - 1} are missing"
-
-
-def _is_as_written(row: Any) -> bool:
-    try:
-        return chain.is_linked(row.mac, row.previous, row.content())
-    except NOT_READABLE:
-        return False
