@@ -1,22 +1,21 @@
 """What people decide: over all sessions, and in one."""
 
-from typing import Annotated, Any
+from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest
 from ninja import Body, Query, Router
-from pydantic import Field
 
 from permissions_app import reading, services
 from permissions_app.models import RequestKind
 from permissions_app.schemas import (
-    LONGEST_PATTERN,
     Answered,
     AnswerOrder,
     Card,
     Decided,
     DenyOrder,
     GrantOrder,
+    Pattern,
     Pending,
     PendingQuestion,
     PendingQuestions,
@@ -28,7 +27,7 @@ from permissions_app.schemas import (
 )
 from sessions_app.access.caller import Caller
 from sessions_app.api import caller_of
-from sessions_app.schemas import Text, Wire, refusals
+from sessions_app.schemas import Wire, refusals
 from sessions_app.threads import in_thread
 
 router = Router(tags=["permissions"], by_alias=True)
@@ -39,7 +38,7 @@ REFUSED = refusals(401, 403, 404, 409, 422)
 
 
 class PreviewQuery(Wire):
-    pattern: Annotated[Text, Field(max_length=LONGEST_PATTERN)] = ""
+    pattern: Pattern = ""
 
 
 @router.get("/permissions", response={200: Pending, **refusals(401, 403)}, summary="All that you may decide")

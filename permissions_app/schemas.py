@@ -21,6 +21,7 @@ LONGEST_ANSWERS = 100_000  # with their questions: they go to every reader, in o
 
 # After the length: a length that is looked at after it is told in "items", not in characters.
 _IS_TEXT = get_args(Text)[1]
+Pattern = Annotated[str, Field(max_length=LONGEST_PATTERN), _IS_TEXT]
 
 
 class SuggestedGrant(Wire):
@@ -94,9 +95,7 @@ class PendingQuestion(Wire):
 
 
 class GrantOrder(Order):
-    pattern: Annotated[str, Field(max_length=LONGEST_PATTERN), _IS_TEXT] | None = Field(
-        None, description="Widens the session by this", examples=["Plans/**"]
-    )
+    pattern: Pattern | None = Field(None, description="Widens the session by this", examples=["Plans/**"])
     scope: Scope | None = Field(None, description="One of the suggested; without one and a pattern: `once`")
 
 
