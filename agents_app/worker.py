@@ -15,7 +15,7 @@ from django.db import Error as DatabaseProblem
 
 from agents_app import model_access, walls, workers
 from agents_app.door import Door
-from agents_app.egress import Egress
+from agents_app.egress.door import Egress
 from agents_app.runtimes.base import Runtime
 from agents_app.turns import leases, ringing
 from agents_app.turns.run import run_session

@@ -4,7 +4,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from agents_app.egress import EgressPass
+from agents_app.egress.door import EgressPass
 from agents_app.limits import Limits
 from agents_app.sandboxes.base import Launch
 

@@ -6,7 +6,7 @@ import socket as sockets
 from contextlib import suppress
 from uuid import UUID
 
-from agents_app.egress import EgressPass
+from agents_app.egress.door import EgressPass
 
 PATIENCE = 10
 SESSION = UUID(int=5)

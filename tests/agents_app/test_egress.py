@@ -11,9 +11,9 @@ from uuid import uuid4
 
 import pytest
 
-from agents_app.egress import MOST_AT_ONCE, Limits
-from agents_app.egress_names import MOST_OF_ONE, resolved
-from agents_app.egress_refusals import MOST_TOLD
+from agents_app.egress.door import MOST_AT_ONCE, Limits
+from agents_app.egress.names import MOST_OF_ONE, resolved
+from agents_app.egress.refusals import MOST_TOLD
 from permissions_app.audit import Entry
 from permissions_app.rules.decision import Decision, deny
 from tests.agents_app.handing_over import PATIENCE, SESSION
@@ -162,7 +162,7 @@ async def test_the_second_answer_of_a_name_server_is_never_asked_for(
 async def test_our_own_public_address_is_none_of_the_web(
     names: Names, host: Host, told: list[Entry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agents_app.egress_web.reads_as_public", lambda host: True)
+    monkeypatch.setattr("agents_app.egress.web.reads_as_public", lambda host: True)
     names.known["public.example"] = [["127.0.0.1"]]
     async with way_out(names, host, told, also=frozenset()) as out:
         assert rule(await out.connect("public.example")) == "private_address"
@@ -440,7 +440,7 @@ class TestNamesThatNobodyAnswersFor:
     async def test_of_all_processes_no_more_than_a_few_are_looked_up_at_once(
         self, names: Names, host: Host, told: list[Entry], slow: SlowNames, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("agents_app.egress_names.MOST_AT_ONCE", MOST_OF_ONE)
+        monkeypatch.setattr("agents_app.egress.names.MOST_AT_ONCE", MOST_OF_ONE)
         async with way_out(names, host, told, resolve=resolved, limits=Limits(connect=0.05)) as out:
             for n in range(MOST_OF_ONE):
                 assert rule(await out.connect(f"slow{n}.example")) == "no_answer"
@@ -451,7 +451,7 @@ class TestNamesThatNobodyAnswersFor:
     def test_they_do_not_keep_the_worker_from_ending(self) -> None:
         ends = """
 import asyncio, socket, threading
-from agents_app.egress_names import resolved
+from agents_app.egress.names import resolved
 hangs = threading.Event()
 socket.getaddrinfo = lambda *given, **more: hangs.set() or threading.Event().wait()
 async def main():

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from agents_app.egress import Egress, EgressPass
+from agents_app.egress.door import Egress, EgressPass
 from tests.agents_app.handing_over import SESSION, hand_over, listening
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from agents_app.egress import Egress, EgressPass
+from agents_app.egress.door import Egress, EgressPass
 from permissions_app.audit import Entry
 from permissions_app.rules.decision import Decision, allow
 from tests.agents_app.handing_over import PATIENCE, SESSION, hand_over, listening

@@ -25,7 +25,7 @@ from claude_agent_sdk import (
 from agents_app import launcher
 from agents_app.carrying import Carrier
 from agents_app.door import Door, Trouble
-from agents_app.egress import Egress, EgressPass
+from agents_app.egress.door import Egress, EgressPass
 from agents_app.endings import to_its_end
 from agents_app.launcher.outward import outward
 from agents_app.reach import Reach

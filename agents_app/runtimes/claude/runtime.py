@@ -15,7 +15,7 @@ from claude_agent_sdk import ClaudeSDKError, Message, UserMessage
 from django.conf import settings
 
 from agents_app.door import Door
-from agents_app.egress import Egress
+from agents_app.egress.door import Egress
 from agents_app.endings import to_its_end
 from agents_app.reach import Reach
 from agents_app.runtimes.base import CannotResume, HeldBack, NotThisTime, RunFailed, RunRequest, Waits

@@ -7,8 +7,8 @@ from asyncio import StreamReader, StreamWriter
 from collections.abc import Sequence
 from contextlib import suppress
 
-from agents_app.egress_names import Lookups, Resolve
-from agents_app.egress_requests import Refused, Wanted
+from agents_app.egress.names import Lookups, Resolve
+from agents_app.egress.requests import Refused, Wanted
 from permissions_app.rules import hosts
 from permissions_app.rules.paths import NotUnderstood
 

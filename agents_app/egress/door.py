@@ -1,7 +1,7 @@
 """The one way from an agent behind a wall to the web: a forward proxy in the worker's event loop.
 
 It resolves a name itself, once; every address must be of the public web; and it connects to an address that
-it looked at, so no second answer of a name server leads elsewhere (`egress_web.py`). It follows nothing and
+it looked at, so no second answer of a name server leads elsewhere (`web.py`). It follows nothing and
 looks into nothing.
 
 Behind the wall is no network but a loopback of its own. What starts an agent there (`launcher/inside.py`)
@@ -23,13 +23,13 @@ from time import monotonic
 from typing import Protocol
 from uuid import UUID
 
-from agents_app import egress_requests as requests
-from agents_app.egress_names import MOST_OF_ONE, Resolve, resolved
-from agents_app.egress_refusals import Refusal, Refusals
-from agents_app.egress_requests import Refused, Wanted
-from agents_app.egress_telling import Heard, Telling
-from agents_app.egress_web import PublicWeb, reads_as_public
-from agents_app.handover import Handover
+from agents_app.egress import requests
+from agents_app.egress.handover import Handover
+from agents_app.egress.names import MOST_OF_ONE, Resolve, resolved
+from agents_app.egress.refusals import Refusal, Refusals
+from agents_app.egress.requests import Refused, Wanted
+from agents_app.egress.telling import Heard, Telling
+from agents_app.egress.web import PublicWeb, reads_as_public
 from permissions_app import audit
 from permissions_app.audit import Outcome
 from permissions_app.rules.decision import Decision, Verdict

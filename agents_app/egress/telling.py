@@ -8,8 +8,8 @@ from time import monotonic
 from typing import Any
 from uuid import UUID
 
-from agents_app.egress_refusals import Refusal
-from agents_app.egress_requests import Wanted
+from agents_app.egress.refusals import Refusal
+from agents_app.egress.requests import Wanted
 from permissions_app.audit import AuditKind, Entry, Outcome
 
 logger = logging.getLogger(__name__)

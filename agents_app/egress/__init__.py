@@ -1,0 +1,1 @@
+"""The way out of a wall: the public web, through a door in the worker that knows whose process asks."""
