@@ -1,13 +1,21 @@
 """Transcripts: what is read from a file that an agent can write, and what is published to the vault."""
 
+import json
 import os
+import tracemalloc
+from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sessions_app import transcripts
-from sessions_app.transcripts import encoded, entries, holds, publish, raw
+from sessions_app.folders import LARGEST_FILE
+from sessions_app.transcripts import encoded, entries, holds, is_whole, last_entry, publish, raw
+from tests.effort import effort
 from tests.sessions_app.transcripts_written import (
     HOUSEKEEPING,
     answered,
@@ -78,7 +86,19 @@ def test_a_last_line_that_was_cut_is_passed_over(cut: int) -> None:
         b'{"type":"assistant","message":{}}',
         b'{"type":["user"],"message":{"content":"x"}}',
         b'{"type":{"user":1},"message":{"content":"x"}}',
+        b'{"type":"user","message":{"content":"x"},"n":' + b"1" * 5_000 + b"}",
+        b'{"type":"user","message":{"content":"x"},"n":NaN}',
+        b'{"type":"user","message":{"content":"x"},"n":-Infinity}',
+        b'{"type":"user","message":{"content":"x"},"n":1e999}',
+        b'{"type":"user","message":{"content":"\x00"}}',
+        b'{"type":"user","message":{"content":"x"},"a":' + b"[" * 300 + b"]" * 300 + b"}",
+        b'{"type":"user","message":{"content":"\\ud800"}' + b',"a":{"b":[0' * 300 + b"]}" * 300 + b"}",
+        b'{"type":"user","message":{"content":"x"},"a":['
+        + b"[]," * transcripts.MOST_VALUES_OF_A_LINE
+        + b"0]}",
+        b'{"type":"user","message":{"content":"' + b"x" * transcripts.LONGEST_LINE + b'"}}',
     ],
+    ids=lambda line: line[:50],
 )
 def test_lines_that_are_no_rows_are_passed_over(line: bytes) -> None:
     rows = as_jsonl(prompt(uuid4(), "When?"))
@@ -90,9 +110,21 @@ def test_only_a_line_feed_ends_a_line(mark: str) -> None:
     assert what(as_jsonl(prompt(uuid4(), f"one{mark}two"))) == [f"one{mark}two"]
 
 
-def test_half_of_a_pair_is_marked() -> None:
-    line = rb'{"type":"user","message":{"content":"a\ud83d b\ud83e\udd86"}}'
-    assert what(line) == ["a\ufffd b🦆"]
+def test_what_is_no_text_is_marked() -> None:
+    line = rb'{"type":"user","message":{"content":"a\ud83d b\ud83e\udd86 \uD83D \u0000"}}'
+    assert what(line) == ["a\ufffd b🦆 \ufffd \ufffd"]
+
+
+def test_of_a_name_that_is_there_twice_the_last_counts() -> None:
+    assert what(b'{"type":"no","type":"user","message":{"content":"one","content":"two"}}') == ["two"]
+
+
+def test_a_long_line_with_much_in_it_is_an_entry() -> None:
+    table = "[1, 2], {3}, " * 10_000
+    patch = [f"+{number}," for number in range(20_000)]
+    picture = "QUJD" * (1 << 20)
+    row = answered("t", table, toolUseResult={"patch": patch, "picture": picture})
+    assert what(as_jsonl(row)) == [[{"type": "tool_result", "tool_use_id": "t", "content": table}]]
 
 
 def test_it_is_known_whether_the_model_got_a_message() -> None:
@@ -101,6 +133,130 @@ def test_it_is_known_whether_the_model_got_a_message() -> None:
     assert holds(transcript, ours)
     assert not holds(transcript, other)
     assert not holds(b"", ours)
+
+
+# How far it goes, and whether it is whole
+
+
+def test_it_goes_as_far_as_the_last_row_with_an_id() -> None:
+    first, last = prompt(uuid4(), "When?"), said(text("In October."))
+    assert last_entry(as_jsonl(first, last, *HOUSEKEEPING[3:]) + b'{"uuid":"half') == last["uuid"]
+    assert last_entry(b"") == ""
+
+
+@pytest.mark.parametrize(
+    "uuid", [5, True, None, ["x"], {"a": "x"}, "", "x" * 37, "\ud800" * 36, "\0" * 36, "x" * 36, 10**4000]
+)
+def test_an_id_that_is_none_is_not_how_far_it_goes(uuid: object) -> None:
+    row = prompt(uuid4(), "When?")
+    odd = json.dumps({"uuid": uuid}).encode()
+    assert last_entry(as_jsonl(row) + odd + b"\n[]\n") == row["uuid"]
+
+
+@given(st.text("{}a\n", max_size=12))
+def test_each_line_of_a_whole_one_begins_and_ends_with_a_brace(between: str) -> None:
+    row = as_jsonl(prompt(uuid4(), "When?"))
+    for transcript in (row + between.encode(), between.encode() + row, row + between.encode() + b"\n" + row):
+        *lines, _ = transcript.split(b"\n")
+        is_said = bool(what(transcript))
+        braced = all(line.startswith(b"{") and line.endswith(b"}") for line in lines)
+        assert is_whole(transcript, "") == (is_said and braced)
+
+
+# What an agent can put in its place. Each bomb is as long as many an honest one.
+
+BOMBS = {
+    "empty lines": b"\n",
+    "empty rows": b"{}\n",
+    "rows that say nothing": b'{"type":"user"}\n',
+    "lists in one line": b"[],",
+    "names": b'"uuid":"',
+    "long rows of lists": b'{"type":"user","message":{"content":[' + b"{}," * 10_000 + b"{}]}}\n",
+}
+SIZE = 24 << 20
+
+
+def bomb(unit: bytes) -> bytes:
+    return unit * (SIZE // len(unit))
+
+
+def copying(content: bytes) -> float:
+    """What all is measured by. It is so short that one look may be much too low."""
+    return max(effort(lambda: bytes(bytearray(content))) for _ in range(3))
+
+
+@pytest.mark.parametrize("unit", BOMBS.values(), ids=BOMBS)
+@pytest.mark.parametrize(
+    "work",
+    [
+        last_entry,
+        lambda transcript: is_whole(transcript, str(uuid4())),
+        lambda transcript: is_whole(transcript, ""),
+        lambda transcript: holds(transcript, uuid4()),
+        lambda transcript: sum(1 for _ in islice(entries(transcript), 10)),
+    ],
+    ids=["last_entry", "is_whole", "is_whole of any end", "holds", "entries"],
+)
+def test_a_bomb_costs_what_it_costs_to_copy_it_a_hundred_times(
+    unit: bytes, work: Callable[[bytes], object]
+) -> None:
+    transcript = bomb(unit)
+    assert effort(lambda: work(transcript)) < 100 * copying(transcript)
+
+
+@pytest.mark.parametrize("name", ["empty lines", "empty rows", "rows that say nothing", "long rows of lists"])
+def test_a_bomb_is_read_and_not_published(
+    session_id: UUID, vault: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    content = bomb(BOMBS[name])
+    put(session_id, content)
+    assert effort(lambda: publish(session_id, vault, Path("/v"))) < 30 * copying(content)
+    assert raw(session_id) is None
+    assert f"The transcript of {session_id} counts as lost" in caplog.text
+    assert os.listdir(vault) == ["Welcome.md"]
+
+
+@pytest.mark.parametrize("work", [last_entry, lambda transcript: is_whole(transcript, "")])
+def test_a_bomb_takes_no_more_memory_than_a_few_times_itself(
+    work: Callable[[bytes], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transcripts, "MOST_LINES", 10_000)  # measured, each takes long
+    transcript = BOMBS["empty rows"] * 500_000
+    tracemalloc.start()
+    try:
+        work(transcript)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 3 * len(transcript)
+
+
+def test_one_that_is_too_large_to_be_read_is_named(
+    session_id: UUID, caplog: pytest.LogCaptureFixture
+) -> None:
+    os.truncate(put(session_id, b""), LARGEST_FILE + 1)
+    assert raw(session_id) is None
+    assert f"The transcript of {session_id} counts as lost" in caplog.text
+
+
+def test_the_copy_stays_as_it_was_where_a_bomb_took_the_place_of_the_transcript(
+    session_id: UUID, vault: Path
+) -> None:
+    whole = as_jsonl(prompt(uuid4(), "When?"))
+    put(session_id, whole)
+    publish(session_id, vault, Path("/v"))
+    put(session_id, whole + b"{}\n" * transcripts.MOST_LINES)
+    assert publish(session_id, vault, Path("/v")) == ""
+    assert transcripts.published(session_id, vault) == whole
+
+
+def test_a_long_one_is_read_whole(session_id: UUID) -> None:
+    rows = as_jsonl(*(said(text("In October, [or] {so}. " * 40)) for _ in range(100)))
+    transcript = rows * 250
+    put(session_id, transcript)
+    assert raw(session_id) == transcript
+    assert is_whole(transcript, last_entry(rows))
+    assert sum(1 for _ in entries(transcript)) == 25_000
 
 
 # Where it lies
