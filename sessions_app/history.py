@@ -10,6 +10,7 @@ from sessions_app.models import Attachment, EventType, Message, Session, Session
 from sessions_app.models.event import WORK
 
 Said = dict[str, Any]
+Begun = dict[tuple[UUID, str], Said]  # by turn, and by what the model calls its message
 
 
 def messages(session: Session) -> list[Said]:
@@ -37,14 +38,18 @@ def _from_transcript(
     by_turn: defaultdict[UUID, list[Said]] = defaultdict(list)
     turn: UUID | None = None
     known = {str(key): message for key, message in spoken.items()}
+    told = set[UUID]()  # an agent can repeat a short row, and what was said with it is long
+    begun: Begun = {}
     for entry in transcripts.entries(transcript):
         message = known.get(str(entry.get("uuid")))
         if message is not None:
             turn = message.turn_id
-            said = _of_message(message, str(entry.get("timestamp")))
-            by_turn[turn].append(said | {"attachments": attached.get(message.pk, [])})
+            if message.pk not in told:
+                told.add(message.pk)
+                said = _of_message(message, str(entry.get("timestamp")))
+                by_turn[turn].append(said | {"attachments": attached.get(message.pk, [])})
         elif turn is not None and not _is_foreign_prompt(entry):
-            _append(by_turn[turn], entry, turn)
+            _append(by_turn[turn], entry, turn, begun)
         else:
             turn = None  # what another turn said, one that is not over
     return by_turn
@@ -61,9 +66,10 @@ def _tell_as_rows_do(by_turn: dict[UUID, list[Said]]) -> None:
     }
     if not errors:
         return
+    # Asked by turn: the ids are the agent's, who can make more of them than a query takes, and of any kind.
     results = SessionEvent.objects.filter(turn_id__in=list(by_turn), type=EventType.TOOL_RESULT)
-    good = results.filter(payload__toolUseId__in=list(errors), payload__isError=False)
-    for tool_use_id in good.values_list("payload__toolUseId", flat=True):
+    good = results.filter(payload__isError=False).values_list("payload__toolUseId", flat=True)
+    for tool_use_id in errors.keys() & set(good):
         errors[tool_use_id]["is_error"] = False
 
 
@@ -72,16 +78,15 @@ def _is_foreign_prompt(entry: transcripts.Entry) -> bool:
     return entry.get("type") == "user" and entry.get("promptSource") == "sdk"
 
 
-def _append(said: list[Said], entry: transcripts.Entry, turn: UUID) -> None:
+def _append(said: list[Said], entry: transcripts.Entry, turn: UUID, begun: Begun) -> None:
     """The CLI writes a row for each block of one message, and what a tool answered between two of them."""
     message = entry["message"]
     content = message["content"]
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
     role = str(entry["type"])
-    of_message = message.get("id") if role == "assistant" else None
-    begun = next((row for row in said if of_message and row.get("messageId") == of_message), None)
-    if begun is not None:
-        begun["content"].extend(blocks)
+    of_message = str(message.get("id") or "") if role == "assistant" else ""
+    if same := begun.get((turn, of_message)):
+        same["content"].extend(blocks)
         return
     row = {
         "id": entry.get("uuid"),
@@ -91,7 +96,10 @@ def _append(said: list[Said], entry: transcripts.Entry, turn: UUID) -> None:
         "turnId": str(turn),
         "parentToolUseId": entry.get("parent_tool_use_id"),
     }
-    said.append(row | {"messageId": of_message} if of_message else row)
+    if of_message:
+        row["messageId"] = of_message
+        begun[turn, of_message] = row
+    said.append(row)
 
 
 def _of_message(message: Message, timestamp: str) -> Said:

@@ -1,13 +1,15 @@
 """The messages of turns that are over: of done ones from the transcript, of the others from rows."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sessions_app import history
+from sessions_app import history, transcripts
 from sessions_app.models import EventType, Message, Session, SessionEvent, Speaker, Turn, TurnStatus
+from tests.effort import effort
 from tests.sessions_app.transcripts_written import answered, as_jsonl, prompt, put, said, text, uses
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db]
@@ -207,6 +209,60 @@ def test_a_turn_that_was_taken_up_again_is_whole(session: Session, ask: Ask) -> 
         ("assistant", "In October."),
     ]
     assert [said.get("source") for said in history.messages(session)] == ["user", None, "platform", None]
+
+
+def test_what_was_said_once_is_told_once(session: Session, ask: Ask) -> None:
+    """A row of a hundred bytes could be told again for each time, and what was said be a megabyte."""
+    message = ask("When?")
+    put(session.pk, as_jsonl(prompt(message.pk, "")) * 3 + as_jsonl(said(text("In October."))))
+    assert conversation(session) == [("user", "When?"), ("assistant", "In October.")]
+
+
+@pytest.mark.parametrize("odd", [5, ["x"], {"a": "x"}, "\ud800", "\0"])
+def test_an_id_of_another_kind_is_no_obstacle(session: Session, ask: Ask, odd: Any) -> None:
+    answer = said(text("In October."), of=odd, uuid=odd, timestamp=odd)
+    failed = {**answered(odd, "none"), "uuid": odd}
+    failed["message"]["content"][0]["is_error"] = True
+    lines = [json.dumps(row).encode() + b"\n" for row in (answer, failed)]
+    put(session.pk, as_jsonl(prompt(ask("When?").pk, "")) + b"".join(lines))
+    assert conversation(session) == [("user", "When?"), ("assistant", "In October."), ("user", "none")]
+    assert json.dumps(history.messages(session), ensure_ascii=False).encode()
+
+
+def test_more_errors_than_a_query_takes_are_no_obstacle(session: Session, ask: Ask) -> None:
+    wrong = answered("t", "no")
+    wrong["message"]["content"] = [
+        {"type": "tool_result", "tool_use_id": f"t{number}", "content": "", "is_error": True}
+        for number in range(70_000)
+    ]
+    lines = [as_jsonl({**wrong, "message": {**wrong["message"], "content": part}}) for part in parts(wrong)]
+    put(session.pk, as_jsonl(prompt(ask("When?").pk, "")) + b"".join(lines))
+    assert len(history.messages(session)) == 1 + len(lines)
+
+
+def parts(row: dict[str, Any]) -> list[list[Any]]:
+    content = row["message"]["content"]
+    return [content[start : start + 10_000] for start in range(0, len(content), 10_000)]
+
+
+def test_ten_times_as_many_messages_in_a_turn_take_no_more_than_thirty_times_as_long(
+    session: Session, ask: Ask
+) -> None:
+    message = ask("When?")
+
+    def cost(number: int) -> float:
+        answers = (said(text("Yes."), of=f"m{each}") for each in range(number))
+        put(session.pk, as_jsonl(prompt(message.pk, ""), *answers))
+        return effort(lambda: history.messages(session))
+
+    assert cost(10_000) <= 30 * cost(1_000)  # with its square it would be a hundred
+
+
+def test_where_a_bomb_took_the_place_of_the_transcript_the_rows_tell(session: Session, ask: Ask) -> None:
+    message = ask("When?")
+    put(session.pk, as_jsonl(prompt(message.pk, "")) + b"{}\n" * transcripts.MOST_LINES)
+    rows(message, (EventType.TEXT, {"block": 0, "content": "In October."}))
+    assert conversation(session) == [("user", "When?"), ("assistant", "In October.")]
 
 
 def test_what_another_session_said_is_not_there(session: Session, ask: Ask) -> None:
