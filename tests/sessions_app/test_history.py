@@ -233,7 +233,7 @@ def test_more_errors_than_a_query_takes_are_no_obstacle(session: Session, ask: A
     wrong = answered("t", "no")
     wrong["message"]["content"] = [
         {"type": "tool_result", "tool_use_id": f"t{number}", "content": "", "is_error": True}
-        for number in range(70_000)
+        for number in range(260_000)
     ]
     lines = [as_jsonl({**wrong, "message": {**wrong["message"], "content": part}}) for part in parts(wrong)]
     put(session.pk, as_jsonl(prompt(ask("When?").pk, "")) + b"".join(lines))
