@@ -92,7 +92,7 @@ def test_a_last_line_that_was_cut_is_passed_over(cut: int) -> None:
         b'{"type":"user","message":{"content":"x"},"n":1e999}',
         b'{"type":"user","message":{"content":"\x00"}}',
         b'{"type":"user","message":{"content":"x"},"a":' + b"[" * 300 + b"]" * 300 + b"}",
-        b'{"type":"user","message":{"content":"\\ud800"}' + b',"a":{"b":[0' * 300 + b"]}" * 300 + b"}",
+        b'{"type":"user","message":{"content":"\\ud800"}' + b',"a":[{"b":0' * 160 + b"}]" * 160 + b"}",
         b'{"type":"user","message":{"content":"x"},"a":['
         + b"[]," * transcripts.MOST_VALUES_OF_A_LINE
         + b"0]}",
@@ -110,9 +110,12 @@ def test_only_a_line_feed_ends_a_line(mark: str) -> None:
     assert what(as_jsonl(prompt(uuid4(), f"one{mark}two"))) == [f"one{mark}two"]
 
 
-def test_what_is_no_text_is_marked() -> None:
-    line = rb'{"type":"user","message":{"content":"a\ud83d b\ud83e\udd86 \uD83D \u0000"}}'
-    assert what(line) == ["a\ufffd b🦆 \ufffd \ufffd"]
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [(r"a\ud83d b\ud83e\udd86", "a\ufffd b🦆"), (r"a\uD83D b", "a\ufffd b"), (r"a\u0000b", "a\ufffdb")],
+)
+def test_what_is_no_text_is_marked(written: str, told: str) -> None:
+    assert what(b'{"type":"user","message":{"content":"%s"}}' % written.encode()) == [told]
 
 
 def test_of_a_name_that_is_there_twice_the_last_counts() -> None:
