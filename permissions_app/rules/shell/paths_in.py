@@ -37,7 +37,7 @@ class PathsIn:
             self._name(word)
 
     def write(self, words: Iterable[Word]) -> None:
-        for word in words:
+        for word in dict.fromkeys(words):
             self._name(word)
             if not word.known:
                 self._line.reading.indirect = True
