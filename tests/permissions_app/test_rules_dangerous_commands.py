@@ -324,6 +324,20 @@ DANGEROUS = [
     "dd of=/dev/../dev/sda",
     "cp x /dev/sda",
     "mv x /dev/sda",
+    "mv /etc /tmp/x",
+    "mv / /tmp/x",
+    "mv ~ /tmp/x",
+    "mv -t /tmp /usr",
+    "mv /usr/lib /etc x",
+    "mv /usr/* /tmp/x",
+    "cd / && mv * /tmp/x",
+    "cd /etc && mv . /tmp/x",
+    "find /etc -maxdepth 0 -exec mv {} /tmp/x \\;",
+    "rsync -a --delete empty/ /",
+    "rsync --delete-before -a empty/ ~/",
+    "rsync -a --delete empty/ /etc",
+    "echo b > /proc/sysrq-trigger",
+    "echo b | tee /proc/sysrq-trigger",
 ]
 
 # The vault itself may go where a wall stands: there it is what the session was given.

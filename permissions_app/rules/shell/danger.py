@@ -2,11 +2,22 @@
 
 import os
 import re
+from collections.abc import Sequence
 
 from permissions_app.rules.ground import Ground
 from permissions_app.rules.paths import Place, is_below
 
-BECOME_ROOT = frozenset({"sudo", "sudoedit", "doas", "su", "pkexec", "run0", "gosu", "su-exec", "please"})
+BECOME_ROOT = frozenset(
+    {
+        *("sudo", "sudoedit", "sudo-rs", "doas", "dzdo", "su", "sg", "newgrp", "pkexec", "run0", "gosu"),
+        *("su-exec", "please", "gksu", "gksudo", "kdesudo", "super", "ssu", "calife", "s6-setuidgid"),
+    }
+)
+_STOP = frozenset({"reboot", "shutdown", "halt", "poweroff", "telinit", "init", "killall5", "kexec"})
+_SYSTEMD_STOPS = frozenset(
+    {"reboot", "soft-reboot", "poweroff", "halt", "kexec", "rescue", "emergency", "isolate"}
+)
+_ALL_PROCESSES = "-1"  # to `kill`, but in its first word: that is a signal
 
 _SYSTEM = re.compile(
     r"(/private)?/(bin|boot|dev|etc|lib|lib32|lib64|libx32|proc|sbin|sys|System|"
@@ -20,12 +31,22 @@ _WHOLE = re.compile(
 _HARMLESS_DEVICE = re.compile(
     r"/dev/(null|zero|full|tty|stdin|stdout|stderr|u?random|fd/\d+|pts/\d+|(tcp|udp)/[^/]+/[^/]+)"
 )
+_KERNEL_TRIGGER = "/proc/sysrq-trigger"  # reboots without a word, or kills all that runs
 _SHARED_MEMORY = "/dev/shm/"  # noqa: S108  a folder of files
 _ONLY_WILD = re.compile(r"[.*?\[\]!^{}]+")
 
 
+def stops_computer(name: str, texts: Sequence[str]) -> bool:
+    """Does it stop the computer, or all that runs? A person may want that."""
+    if name == "kill":
+        return _ALL_PROCESSES in texts[1:]
+    return name in _STOP or (name == "systemctl" and not _SYSTEMD_STOPS.isdisjoint(texts))
+
+
 def is_device(path: str) -> bool:
     """Of a path without `..`."""
+    if path == _KERNEL_TRIGGER:
+        return True
     if path.startswith(_SHARED_MEMORY):
         return False
     return path.startswith("/dev/") and not _HARMLESS_DEVICE.fullmatch(path)
@@ -39,6 +60,12 @@ def is_system(path: str) -> bool:
     if path.startswith(_SHARED_MEMORY):
         return False
     return _SYSTEM.fullmatch(path) is not None or _WHOLE.fullmatch(path) is not None
+
+
+def is_system_file(path: str) -> bool:
+    """What `/usr/local` holds was put there by people."""
+    below = _SYSTEM.fullmatch(path) is not None and not path.startswith((_SHARED_MEMORY, "/usr/local/"))
+    return path == "/" or (below and not is_harmless_device(path))
 
 
 def destroys(place: Place, ground: Ground, *, spares_vault: bool) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from permissions_app.rules.shell.awk import read_awk
+from permissions_app.rules.shell.danger import is_system_file
 from permissions_app.rules.shell.git_code import subcommand_at
 from permissions_app.rules.shell.interpreters import AWKS, SEDS, TARS, awk_program, sed_script
 from permissions_app.rules.shell.known_options import KNOWN
@@ -133,6 +134,26 @@ def written(name: str, arguments: list[Word], is_folder: Callable[[str], bool]) 
     return _by_option(name, arguments, texts)
 
 
+def moved(arguments: Sequence[Word]) -> list[Word]:
+    """What an `mv` takes away."""
+    given = read(_COPY, [word.text for word in arguments])
+    plain = [arguments[at] for at in given.plain]
+    return list(dict.fromkeys(plain if given.has("-t", "--target-directory") else plain[:-1]))
+
+
+def emptied_by_rsync(arguments: Sequence[Word]) -> list[Word]:
+    """Where an `rsync` removes what its source does not have."""
+    given = read(KNOWN["rsync"].spec, [word.text for word in arguments])
+    removes = any(option.name.startswith("--delete") for option in given.options)
+    target = [arguments[at] for at in given.plain[-1:]]
+    return target if removes and not (target and _is_elsewhere(target[0])) else []
+
+
+def _is_elsewhere(target: Word) -> bool:
+    """On another machine."""
+    return ":" in target.text.partition("/")[0]
+
+
 def only_reads(name: str, texts: Sequence[str]) -> bool:
     """Is all that it may write said by `written`?"""
     if name == "git":
@@ -169,15 +190,17 @@ def _by_copy(
     folders = [_value(arguments, option) for option in given.values("-t", "--target-directory")]
     if name in {"rsync", "scp"} or not folders:
         *sources, target = plain or [Word("")]
-        if name in {"rsync", "scp"} and ":" in target.text.partition("/")[0]:
-            return []  # on another machine
+        if name in {"rsync", "scp"} and _is_elsewhere(target):
+            return []
         folders = [target] if target.text else []
         is_one = len(sources) == 1 and name not in {"rsync", "scp"} and "-T" not in texts
         if is_one and not target.text.endswith(("/", ".")) and not is_folder(target.text):
             sources = []
     else:
         sources = plain
-    moved = plain if name in {"mv", "ln"} else []
+    # What a link leads to may be written through it; one to a file of the system changes nothing there.
+    linked = [word for word in plain if not is_system_file(word.text)] if name == "ln" else []
+    moved = plain if name == "mv" else linked
     return [*folders, *moved, *(_in(folder, source) for folder in folders for source in sources)]
 
 
@@ -195,7 +218,7 @@ def _by_option(name: str, arguments: list[Word], texts: list[str]) -> list[Word]
     if name in TARS:
         given = read(of, with_dashes(of, texts))
         is_made = given.has("-c", "--create", "-r", "-u", "-A", "--append", "--update")
-        names = names | {"-f", "--file"} if is_made else names
+        names = frozenset({"-f", "--file"}) if is_made else names
         return [Word(o.value or "") for o in given.values(*names) if o.value not in {None, "-"}]
     given = read(of, texts)
     found = [_value(arguments, option) for option in given.values(*names)]
