@@ -62,7 +62,13 @@ _STARTS_COMMAND = {
     "entr": r".*",
     "openssl": r"-engine",
     "pip": r"--global-option.*",
-    "make": r"--eval.*|-E.*|SHELL=.*|.*(\$\(|`).*",
+    "make": r"--eval.*|-E.*|SHELL=.*|.*(\$\(|`).*|-|-[a-zA-Z]*f-|--(?:make)?file=-|.*/dev/(stdin|fd/).*",
+    "just": r"--command.*|--shell.*|-c|-|-f-|--justfile=-|.*/dev/(stdin|fd/).*",
+    **dict.fromkeys(("apt", "apt-get", "aptitude"), r"-[a-zA-Z]*[oc].*|--option.*|--config-file.*"),
+    **dict.fromkeys(("bat", "batcat", "delta"), r"--pager.*"),
+    "lftp": r"-[a-z]*[cef].*|-",
+    "hg": r"--config.*",
+    **dict.fromkeys(("fzf", "sk"), r"--bind.*"),
     "npm": r"-c|--call.*|--script-shell.*",
     "npx": r"-c|--call.*",
     "uv": r"-c",
@@ -87,9 +93,10 @@ _SQLITE_SHOWS = re.compile(
     r"nullvalue|separator|quit|exit|explain|help|show|limit|bail|echo|changes|eqp|print)\b[^|]*|\.(import|"
     r"read)\s[^|]*"
 )
-_SQLITE_CALLS = re.compile(r"\b(load_extension|edit|writefile|fts3_tokenizer)\s*\(", re.IGNORECASE)
+_SQLITE_CALLS = re.compile(r"\b(load_extension|edit|readfile|writefile|fts3_tokenizer)\s*\(", re.IGNORECASE)
 _PSQL_RUNS = re.compile(r"\\(?!(d|l|x|timing|pset|q|conninfo|echo|c|connect|i|ir)\b|d)", re.IGNORECASE)
 _MYSQL_RUNS = re.compile(r"\\[!TPe.]|(^|[;\n])\s*(system|source|pager|tee|edit)\b", re.IGNORECASE)
+_FILE_OF_MAKE = re.compile(r"-[a-zA-Z]*f|--(make|just)?file")
 _VIM_GOES_TO = re.compile(r"\+(\d*|/[\w .-]+)")
 
 
@@ -187,11 +194,14 @@ def _of_sed(arguments: Sequence[str], stdin: str) -> bool:
 
 
 def _comes_in(name: str, arguments: Sequence[str]) -> bool:
-    """Is its script what it is fed?"""
+    """Is its script what it is fed? The parser loses a `-` that stands before `<<`."""
     options = known(name)
     assert options
     scripts = read(options.spec, arguments, until=options.until).values("-f", "--file", "-E", "--exec")
-    return any(script.value in {"-", "/dev/stdin"} for script in scripts)
+    return any(
+        script.value in {"-", "/dev/stdin"} or (script.value is None and script.name in {"-f", "--file"})
+        for script in scripts
+    )
 
 
 def _of_awk(arguments: Sequence[str], stdin: str) -> bool:
@@ -218,6 +228,11 @@ def _of_mysql(arguments: Sequence[str], stdin: str) -> bool:
     return any(_MYSQL_RUNS.search(word) for word in [*arguments, stdin])
 
 
+def _of_make(arguments: Sequence[str], stdin: str) -> bool:
+    """What it makes is said by what it is fed, where the parser has lost a `-`."""
+    return any(_FILE_OF_MAKE.fullmatch(word) for word in arguments[-1:])
+
+
 def _of_vim(arguments: Sequence[str], stdin: str) -> bool:
     return any(word.startswith("+") and not _VIM_GOES_TO.fullmatch(word) for word in arguments)
 
@@ -226,6 +241,7 @@ _LANGUAGES: dict[str, Callable[[Sequence[str], str], bool]] = {
     **dict.fromkeys(AWKS, _of_awk),
     **dict.fromkeys(SEDS, _of_sed),
     **dict.fromkeys(_VIMS, _of_vim),
+    **dict.fromkeys(("make", "just"), _of_make),
     "sqlite3": _of_sqlite,
     "psql": _of_psql,
     "mysql": _of_mysql,

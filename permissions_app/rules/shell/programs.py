@@ -40,6 +40,15 @@ _HIDES = frozenset(
         *("alias", "enable", "complete", "bind", "fc", "history"),
     }
 )
+# What macOS has by these names with a `g` in front.
+_GNU_AS_TEXT = (
+    "[ b2sum base64 basename cat chgrp chmod chown chroot cp csplit cut date dd df du echo egrep env "
+    "expand expr fgrep find fmt fold grep head install join kill link ln ls make md5sum mkdir mktemp mv "
+    "nice nl nohup od paste printenv printf readlink realpath rm rmdir sed seq sha1sum sha256sum shred "
+    "shuf sleep sort split stat stdbuf tac tail tar tee test time timeout touch tr truncate uniq unlink "
+    "wc xargs yes"
+)
+_GNU = frozenset(_GNU_AS_TEXT.split())
 
 
 def judge(line: "Line", words: list[Word], stdin: str | None) -> str | None:
@@ -52,29 +61,31 @@ def judge(line: "Line", words: list[Word], stdin: str | None) -> str | None:
         if not words[0].known or words[0].pattern:
             _unclear_name(line, words)
             return None
-        name = _name(words[0])
+        name = _own_name(words[0])
         if name in line.functions:
             return _judge_program(line, name, words, stdin)
+        name = _name(words[0])
         if name in _KEYWORDS:
             # The parser takes what follows `time` or `!` for a plain command.
             line.reading.indirect = True
             words = words[1:]
-        elif name in wrappers.WRAPPERS:
-            words = _inside(line, name, words, stdin)
+        elif wrapper := wrappers.of(name, words):
+            words = _inside(line, name, wrapper, words, stdin)
         else:
             return _judge_program(line, name, words, stdin)
     if not words:
         return None
     line.reading.found(Outcome.UNREADABLE)
-    inner = next((at for at, word in enumerate(words) if _name(word) not in wrappers.WRAPPERS), 0)
+    inner = next((at for at, word in enumerate(words) if wrappers.of(_name(word), words[at:]) is None), 0)
     _only_the_worst(line, words[inner:])
     _look_for_the_worst(line, words)
     return None
 
 
-def _inside(line: "Line", name: str, words: list[Word], stdin: str | None) -> list[Word]:
+def _inside(
+    line: "Line", name: str, wrapper: wrappers.Wrapper, words: list[Word], stdin: str | None
+) -> list[Word]:
     """The command that another one starts; none where that is looked at already."""
-    wrapper = wrappers.WRAPPERS[name]
     found = wrappers.inside(wrapper, words)
     inner, given = found.command, found.given
     own = words[: len(words) - len(inner)]
@@ -86,10 +97,13 @@ def _inside(line: "Line", name: str, words: list[Word], stdin: str | None) -> li
     line.reading.indirect |= not wrapper.transparent
     if name == "env" and _is_other_environment(line, words, len(own), given, stdin):
         return []
-    if name == "flock" and (code := given.values("-c", "--command")):
-        line.code(code[0].value or "", stdin)
-        return []
-    if wrapper.is_unsure or given.strange:
+    if wrapper.is_part:
+        _note(line, own)
+        line.paths.name(inner[:1])  # `uv run x.py`
+    for code in given.values(*wrapper.codes):
+        line.code(code.value or "", stdin)
+    takes_input = wrapper.is_part and (inner[0].text == "-" if inner else stdin is not None)
+    if wrapper.is_unsure or given.strange or takes_input:
         line.reading.found(Outcome.UNREADABLE)
         _look_for_the_worst(line, words)
     return inner
@@ -149,7 +163,8 @@ def _judge_unknown(line: "Line", name: str, arguments: list[Word]) -> None:
     """A function of this line by a program's name: nobody knows what it does with its words."""
     line.paths.name(arguments)
     line.paths.steer(arguments)
-    if name in _SPECIAL or name in KNOWN or name in wrappers.WRAPPERS or is_interpreter(name):
+    does_much = name in wrappers.WRAPPERS or name in wrappers.PARTS
+    if name in _SPECIAL or name in KNOWN or does_much or is_interpreter(name):
         line.reading.found(Outcome.UNREADABLE)
 
 
@@ -161,6 +176,8 @@ def _read_by_script(name: str, texts: list[str]) -> list[Word]:
         return [Word(path) for path in read_awk(awk_program(texts)[0]).reads]
     if name == "yq":
         return [Word(path) for text in texts if "load" in text for path in text.split('"')[1:60:2]]
+    if name == "sqlite3":
+        return [Word(path) for text in texts if text.startswith(".") for path in text.split()[1:20]]
     return []
 
 
@@ -171,12 +188,22 @@ def _but_script(name: str, words: list[Word]) -> list[Word]:
 
 
 def _look_for_the_worst(line: "Line", words: list[Word]) -> None:
+    """In whichever of its words a command begins, or is one as a whole: `sh -c "sudo ls"`."""
     for later in range(1, min(len(words), 16)):
         _only_the_worst(line, words[later:])
+        if re.search(r"\s", words[later].text):
+            found = line.would_find(words[later].text)
+            line.reading.found(found if found >= Outcome.SECRET else Outcome.WORDS)
+
+
+def _own_name(word: Word) -> str:
+    return os.path.basename(word.text).replace("\\", "")  # noqa: PTH119
 
 
 def _name(word: Word) -> str:
-    return os.path.basename(word.text).replace("\\", "")  # noqa: PTH119
+    """Without the `g` of GNU's programs on macOS."""
+    name = _own_name(word)
+    return name[1:] if name[:1] == "g" and name[1:] in _GNU else name
 
 
 def _note(line: "Line", words: list[Word]) -> None:
@@ -254,12 +281,11 @@ _SPECIAL: dict[str, Callable[["Line", list[Word], str | None], str | None]] = {
     "mktemp": _makes_folder,
     "alias": _renames,
     "git": _changes_settings,
-    "hyperfine": runners.times,
+    **dict.fromkeys(wrappers.CODE_IN_WORDS, runners.reads_words),
     "eval": runners.evaluates,
     "trap": runners.traps,
     "watch": runners.watches,
     "script": runners.scripts,
     "xargs": runners.hands_over,
     "find": runners.finds,
-    "gfind": runners.finds,
 }

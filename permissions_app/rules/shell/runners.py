@@ -13,12 +13,15 @@ from permissions_app.rules.shell.worst import is_dangerous
 if TYPE_CHECKING:
     from permissions_app.rules.shell.walk import Line
 
-SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash"})
+SHELLS = frozenset(
+    {"sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash", "yash", "oksh", "osh", "posh"}
+)
 _TESTS = frozenset(
     {"-name", "-path", "-iname", "-ipath", "-regex", "-iregex", "-type", "-mtime", "-size", "-newer"}
 )
 _FIND_NAMES = frozenset({"-name", "-path", "-iname", "-ipath", "-regex", "-iregex"})
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_SCRIPT_OF_PROJECT = re.compile(r"(npm|yarn|pnpm|bun|node|deno):[\w:*.-]+")  # to `concurrently`
 
 
 def runs_code(line: "Line", words: list[Word], stdin: str | None) -> str | None:
@@ -93,12 +96,13 @@ def watches(line: "Line", words: list[Word], stdin: str | None) -> None:
         line.code(" ".join(word.text for word in found.command))
 
 
-def times(line: "Line", words: list[Word], stdin: str | None) -> None:
-    """`hyperfine`: each of its words is a command line."""
+def reads_words(line: "Line", words: list[Word], stdin: str | None) -> None:
+    """`hyperfine 'make' 'make -j4'`, `nodemon --exec='make'`."""
     line.reading.indirect = True
     for word in words[1:]:
-        if not word.text.startswith("-"):
-            line.code(word.text)
+        text = word.text.partition("=")[2] if word.text.startswith("--") else word.text
+        if not text.startswith("-") and not _SCRIPT_OF_PROJECT.fullmatch(text):
+            line.code(text)
 
 
 def scripts(line: "Line", words: list[Word], stdin: str | None) -> None:

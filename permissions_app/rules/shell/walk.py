@@ -30,6 +30,7 @@ _IN_FRONT = frozenset({"{", "!", "if", "then", "elif", "else", "while", "until",
 }
 _MOVES = frozenset({"cd", "pushd", "popd", "eval", ".", "source", "trap"})
 _TAKES_AWAY = frozenset({"rm", "rmdir", "mv", "chmod", "chown", "ln", "find", "unlink"})
+_TAKES_AWAY |= {f"g{name}" for name in _TAKES_AWAY}  # on macOS
 
 
 class Line:
@@ -92,6 +93,16 @@ class Line:
         finally:
             self._depth -= 1
             self.text = around
+
+    def would_find(self, text: str) -> Outcome:
+        """What there is in text that may be a command. It is read aside: this line learns nothing by it."""
+        aside = Line(Reading(), self.ground, Scope(self.scope.directory or "/"), behind_wall=self.behind_wall)
+        aside._depth, aside._runs = self._depth + 1, self._runs
+        try:
+            aside.code(text)
+        finally:
+            self._runs = aside._runs
+        return aside.reading.outcome
 
     def run(self, words: list[Word], stdin: str | None, *, is_again: bool = False) -> str | None:
         """One command, in each directory where it may run; says what it prints, where that is clear."""

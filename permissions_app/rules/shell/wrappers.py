@@ -1,6 +1,6 @@
 """Commands that only start another: where that begins among their words."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from permissions_app.rules.shell.options import Given, Spec, read, spec
 from permissions_app.rules.shell.words import Word
@@ -14,6 +14,8 @@ class Wrapper:
     assigns: bool = False
     alone: frozenset[str] = frozenset()  # options that make it ask about commands instead of starting one
     writes: frozenset[str] = frozenset()  # options whose value is a file that it writes
+    codes: frozenset[str] = frozenset()  # options whose value is a command line
+    is_part: bool = False  # its program does other things too, and may run files of the folder
     is_unsure: bool = False  # it has options that this table does not know
 
 
@@ -78,11 +80,14 @@ WRAPPERS = {
         before=1,
     ),
     "taskset": _wrapper("apchV", "all-tasks pid cpu-list", before=1),
-    "flock": _wrapper(
-        "sxeunoFhVw:E:c:",
-        "shared exclusive unlock nonblock nb timeout= wait= conflict-exit-code= close no-fork verbose "
-        "command=",
-        before=1,
+    "flock": replace(
+        _wrapper(
+            "sxeunoFhVw:E:c:",
+            "shared exclusive unlock nonblock nb timeout= wait= conflict-exit-code= close no-fork verbose "
+            "command=",
+            before=1,
+        ),
+        codes=frozenset({"-c", "--command"}),
     ),
     "chroot": _wrapper("", "groups= userspec= skip-chdir", before=1),
     "busybox": _wrapper(),
@@ -95,11 +100,82 @@ WRAPPERS = {
     ),
     "dbus-run-session": _wrapper("", "config-file= dbus-daemon="),
     "fakeroot": _wrapper("l:f:i:s:b:hvu", "lib= faked= unknown-is-real fd-base="),
+    "chronic": _wrapper("ve"),
+    "ifne": _wrapper("n"),
+    "systemd-cat": _wrapper("ht:p:", "identifier= priority= stderr-priority= level-prefix= namespace="),
+    "ssh-agent": _wrapper("cskdDTa:E:O:P:t:"),
+    "gpg-agent": _wrapper(
+        "vqsch",
+        "daemon server supervised verbose quiet sh csh no-detach enable-ssh-support homedir= options= "
+        "log-file= default-cache-ttl= max-cache-ttl=",
+    ),
     "-": _wrapper(),
     **dict.fromkeys(("firejail", "bwrap", "unshare", "nsenter", "setpriv", "prlimit"), _UNSURE),
     **dict.fromkeys(("strace", "ltrace", "setarch", "linux32", "linux64", "fakechroot", "proot"), _UNSURE),
     **dict.fromkeys(("systemd-inhibit", "cgexec", "chpst", "setuidgid", "envdir", "runcon"), _UNSURE),
     **dict.fromkeys(("direnv", "capsh", "runuser", "setcap", "start-stop-daemon", "dbus-launch"), _UNSURE),
+    **dict.fromkeys(("flatpak-spawn", "host-spawn", "distrobox-host-exec", "systemd-nspawn"), _UNSURE),
+    **dict.fromkeys(("with-contenv", "daemonize", "i386", "coreutils"), _UNSURE),
+}
+
+
+def _part(
+    subcommands: str, short: str = "", long: str = "", *, before: int = 1, codes: str = ""
+) -> dict[str, Wrapper]:
+    """What starts a command behind these words. Their options are its program's own too."""
+    wrapper = replace(_wrapper(short, long, before=before), is_part=True, codes=frozenset(codes.split()))
+    return dict.fromkeys(subcommands.split(), wrapper)
+
+
+_NPM = ("ysp:w:", "yes no-* package= workspace= workspaces include-workspace-root prefix= silent loglevel=")
+_NPX = {"": replace(_wrapper(f"{_NPM[0]}q", f"{_NPM[1]} quiet ignore-existing"), is_part=True)}
+_UVX = "q p:", "quiet python= from= with= with-editable= with-requirements= isolated offline refresh"
+# Of programs that do more than that: behind which of their words it begins; "" where behind any.
+PARTS: dict[str, dict[str, Wrapper]] = {
+    "npm": _part("exec x", *_NPM) | _part("explore", *_NPM, before=2),
+    **dict.fromkeys(("npx", "bunx"), _NPX),
+    "yarn": _part("exec dlx", "sqp:", "cwd= silent quiet package="),
+    "pnpm": _part(
+        "exec dlx",
+        "C:rswF:",
+        "dir= recursive silent workspace-root filter= filter-prod= parallel stream reporter= package= "
+        "report-summary no-bail workspace-concurrency=",
+    ),
+    "bun": _part("x", "b", "cwd= bun silent"),
+    "poetry": _part(
+        "run", "qvnC:P:", "quiet verbose no-interaction directory= project= no-plugins no-cache ansi no-ansi"
+    ),
+    "uv": _part(
+        "run",
+        "qvnUmsp:w:i:f:P:",
+        "quiet verbose no-* offline locked frozen exact isolated active module script gui-script all-extras "
+        "all-groups all-packages dev only-dev refresh upgrade reinstall native-tls managed-python extra= "
+        "group= only-group= with= with-editable= with-requirements= env-file= package= python= project= "
+        "directory= index= default-index= index-url= extra-index-url= find-links= cache-dir= color= "
+        "config-file= link-mode= resolution= prerelease= upgrade-package= refresh-package= "
+        "reinstall-package= exclude-newer= python-preference= allow-insecure-host=",
+    ),
+    "uvx": {"": replace(_wrapper(*_UVX), is_part=True)},
+    "pipx": _part("run", "vq", "verbose quiet spec= python= no-cache pypi system-site-packages"),
+    "pdm": _part("run", "qvsp:", "quiet verbose site-packages project= env-file= no-lock"),
+    "pipenv": _part("run", "qv", "quiet verbose bare site-packages"),
+    "hatch": _part("run", "qve:p:", "quiet verbose env= project= no-color color data-dir= cache-dir="),
+    "rye": _part("run", "p:", "pyproject="),
+    "pixi": _part("run", "qve:x", "quiet verbose environment= manifest-path= frozen locked executable"),
+    "conda": _part("run", "n:p:v", "name= prefix= verbose cwd= no-capture-output live-stream"),
+    **dict.fromkeys(("mamba", "micromamba"), _part("run", "n:p:a:", "name= prefix= cwd= attach=")),
+    "bundle": _part("exec", "", "gemfile= keep-file-descriptors no-keep-file-descriptors verbose no-color"),
+    "rustup": _part("run", "qv", "quiet verbose install", before=2),
+    "cargo": _part(
+        "watch",
+        "qcNBx:s:w:i:d:C:E:L:",
+        "quiet clear exec= shell= watch= ignore= delay= workdir= why poll no-vcs-ignores no-dot-ignores "
+        "no-gitignore no-ignore postpone features= notify use-shell= env=",
+        codes="-s --shell",
+    ),
+    "fnm": _part("exec", "", "using= using-file version-file-strategy= log-level= fnm-dir="),
+    "volta": _part("run", "", "node= npm= pnpm= yarn= bundled-npm no-pnpm no-yarn quiet verbose"),
+    **dict.fromkeys(("rbenv", "pyenv", "asdf"), _part("exec")),
 }
 
 # They start commands too; which of their words these are is not said here.
@@ -109,7 +185,14 @@ STARTERS = frozenset(
         *("nodemon", "watchexec", "concurrently", "cross-env", "hatch", "pdm", "rye", "pipenv", "pixi"),
         *("mise", "asdf", "nix", "nix-shell", "conda", "mamba", "micromamba", "rbenv", "pyenv", "hyperfine"),
         *("op", "doppler", "infisical", "chamber", "aws-vault", "dtach", "abduco", "cmake", "perf", "rr"),
+        *("nvm", "volta", "fnm", "rustup", "heroku", "dotenvx", "env-cmd", "wsl", "toolbox", "distrobox"),
+        *("pee", "mispipe", "onchange", "chokidar", "reflex", "daemon", "fzf", "sk", "gdb"),
     }
+)
+
+# Each of their words may be a whole command line.
+CODE_IN_WORDS = frozenset(
+    {"hyperfine", "watchexec", "nodemon", "concurrently", "pee", "mispipe", "nix-shell", "fzf", "sk"}
 )
 
 XARGS = spec(
@@ -122,6 +205,23 @@ WATCH = spec(
     "beep color no-color differences? errexit chgexit interval= precise equexit= no-rerun no-title no-wrap "
     "exec help version",
 )
+
+
+def of(name: str, words: list[Word]) -> Wrapper | None:
+    """How it starts another command; None where it does not."""
+    if name not in PARTS:
+        return WRAPPERS.get(name)
+    parts = PARTS[name]
+    if "" in parts:
+        return parts[""]
+    texts = [word.text for word in words]
+    given = read(next(iter(parts.values())).spec, texts, until=0, start=1)
+    first = texts[given.plain[0]] if given.plain else ""
+    if first in parts or not given.strange:
+        return parts.get(first)
+    # An option that is not known may have taken the first word for its value.
+    hidden = next((parts[text] for text in texts if text in parts), None)
+    return hidden and replace(hidden, is_unsure=True)
 
 
 def inside(wrapper: Wrapper, words: list[Word]) -> Inside:
