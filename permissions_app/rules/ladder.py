@@ -11,6 +11,7 @@ from permissions_app.rules.paths import NotUnderstood
 from permissions_app.rules.request import Request, read
 from permissions_app.rules.setting import Setting, Trust
 from permissions_app.rules.shell import Outcome
+from permissions_app.rules.shell.danger import is_system_file
 from permissions_app.rules.tools import Kind, ToolCall, glob_pieces, server_of, text_argument
 
 __all__ = ["ToolCall", "decide"]
@@ -168,6 +169,8 @@ def _write(request: Request) -> Decision:
         return allow("writing", "Writing is allowed here.")
     if _is_beyond_agent(request):
         return _ask_beyond_agent()
+    if _concerns_computer(request):
+        return _ask_about_computer()
     return _by_pattern_or_trust(request, allow("writing", "Writing is allowed here.")) or ask(
         "write", "This session does not act without asking, so a person decides about this change."
     )
@@ -184,6 +187,8 @@ def _shell(request: Request) -> Decision:
         )
     if _is_beyond_agent(request):
         return _ask_beyond_agent()
+    if _concerns_computer(request):
+        return _ask_about_computer()
     freely = allow("operator", "An operator's session at full trust runs commands that are not dangerous.")
     return _by_pattern_or_trust(request, freely) or ask(
         "shell", "This session does not act without asking, so a person decides about this command."
@@ -205,6 +210,27 @@ def _ask_beyond_agent() -> Decision:
     return ask(
         "agent_writes",
         "This agent's definition does not let it write here, so a person decides about this change.",
+    )
+
+
+def _concerns_computer(request: Request) -> bool:
+    """Does it change a file of the system, or stop the computer? Without a wall nothing else holds it."""
+    if request.reading and request.reading.stops_computer:
+        return True
+    # A vault may stand below a folder of the system.
+    return any(
+        is_system_file(path)
+        for place in request.writes
+        if not request.ground.is_inside(place)
+        for path in {*place.stops, *place.ends}
+    )
+
+
+def _ask_about_computer() -> Decision:
+    return ask(
+        "whole_computer",
+        "This changes a file of the system, or stops the computer or all that runs on it, so a person "
+        "decides, whatever mode.",
     )
 
 

@@ -356,6 +356,49 @@ CONTROL = [
     "echo x >> CLAUDE.md",
 ]
 
+WHOLE_COMPUTER = [
+    "> /etc/passwd",
+    "echo x >> /etc/hosts",
+    "echo x | tee /etc/sudoers.d/me",
+    "echo 1 > /proc/sys/kernel/sysrq",
+    "sed -i s/a/b/ /etc/hosts",
+    "cp x /usr/bin/y",
+    "cp x /etc/",
+    "cp -r x/. /",
+    "mv x /etc/passwd",
+    "mv /etc/passwd x",
+    "mv /etc/*.bak x",
+    "truncate -s 0 /etc/passwd",
+    "rm -f /etc/passwd",
+    "rm /usr/bin/python3",
+    "ln -sf /dev/null /etc/passwd",
+    "chmod 666 /etc/passwd",
+    "rsync -a x/ /etc/",
+    "tar xzf x.tgz -C /",
+    "unzip x.zip -d /usr",
+    "curl -o /usr/bin/x https://example.org",
+    "dd if=x of=/boot/y",
+    "cd /etc && touch x",
+    "uv run tee /etc/x",
+    "reboot",
+    "/sbin/reboot",
+    "shutdown -h now",
+    "halt",
+    "poweroff",
+    "telinit 6",
+    "init 0",
+    "systemctl poweroff",
+    "systemctl --force reboot",
+    "kill -9 -1",
+    "kill -s KILL -1",
+    "kill -- -1",
+    "echo -1 | xargs kill -9",
+    "killall5 -9",
+    "sh -c reboot",
+    "npx reboot",
+    "sleep 5 && reboot",
+]
+
 READS_CONTROL = [
     "cat CLAUDE.md",
     "grep -rn x .claude",
@@ -411,6 +454,19 @@ def test_a_program_that_may_run_code_asks(room: Room, command: str) -> None:
 @pytest.mark.parametrize("command", CONTROL)
 def test_a_command_that_writes_a_control_file_asks(room: Room, command: str) -> None:
     assert room.at_full.bash(command) == ("ask", "control_file")
+
+
+@pytest.mark.parametrize("command", WHOLE_COMPUTER)
+def test_what_changes_the_system_or_stops_the_computer_asks(room: Room, command: str) -> None:
+    assert room.at_full.with_(trust_mode=True).bash(command) == ("ask", "whole_computer")
+    assert room.bash(command) == ("allow", "behind_wall")
+
+
+def test_a_file_of_the_system_asks_whatever_tool_writes_it(room: Room) -> None:
+    at_full = room.at_full.with_(trust_mode=True)
+    assert at_full.write("/etc/hosts") == ("ask", "whole_computer")
+    assert at_full.write(room.outside / "x") == ("allow", "writing")
+    assert at_full.read("/etc/hosts") == ("allow", "reading")
 
 
 @pytest.mark.parametrize("command", READS_CONTROL)

@@ -147,6 +147,7 @@ def _judge_program(line: "Line", name: str, words: list[Word], stdin: str | None
         line.paths.steer(_but_script(name, named))
     if any(may_steer_unseen(word) for word in writes):
         line.reading.found(Outcome.UNREADABLE)
+    line.reading.stops_computer |= danger.stops_computer(name, texts)
     if name in wrappers.STARTERS:
         _look_for_the_worst(line, words)
     if name in _HIDES or hides(name, texts, stdin=stdin):

@@ -34,6 +34,7 @@ class Reading:
     # Something makes words mean another thing than they say (a function, an alias, a variable in front), or
     # starts a command from words, or is known at run time only: no pattern holds for such a line.
     indirect: bool = False
+    stops_computer: bool = False  # or all that its user runs
 
     def found(self, outcome: Outcome) -> None:
         self.outcome = max(self.outcome, outcome)
