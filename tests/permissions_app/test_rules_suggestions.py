@@ -212,13 +212,68 @@ def test_the_content_of_what_a_command_runs_is_part_of_it(operator: Room, comman
         ("uv run x.py", "x.py"),
         ("node -r ./x.js y.js", "x.js"),
         ("cd sub && ./run", "sub/run"),
+        ("python3 app", "app/__main__.py"),
+        ("python3 -W ignore app", "app/__main__.py"),
+        ("node .", "package.json"),
+        ("node .", "index.js"),
+        ("node src", "src/index.js"),
+        ("node src/app", "src/app.js"),
+        ("node -r ./pre app.js", "pre.js"),
+        ("node --require=./pre app.js", "pre/index.js"),
+        ("pytest", "conftest.py"),
+        ("pytest", "tests/conftest.py"),
+        ("pytest tests", "tests/conftest.py"),
+        ("pytest tests", "conftest.py"),
+        ("pytest -x tests/unit/test_a.py::test_b", "tests/unit/conftest.py"),
+        ("pytest -x tests/unit/test_a.py::test_b", "tests/conftest.py"),
+        ("uv run pytest tests", "tests/conftest.py"),
+        ("python -m pytest tests", "tests/conftest.py"),
+        ("cmake .", "CMakeLists.txt"),
+        ("cmake -S src -B build", "src/CMakeLists.txt"),
+        ("cmake --build build", "build/Makefile"),
+        ("./gradlew build", "build.gradle"),
+        ("./gradlew build", "settings.gradle.kts"),
+        ("gradle -p sub build", "sub/build.gradle.kts"),
+        ("bundle exec rake", "Rakefile"),
+        ("bundle exec rake", "Gemfile"),
+        ("rake", "Rakefile"),
+        ("pip install .", "setup.py"),
+        ("pip install -e '.[dev]'", "pyproject.toml"),
+        ("pip3 install ./sub", "sub/setup.py"),
+        ("python -m pip install .", "setup.py"),
+        ("uv pip install .", "setup.py"),
+        ("git commit -m x", ".git/hooks/pre-commit"),
+        ("git -C sub commit -m x", "sub/.git/hooks/commit-msg"),
+        ("git push", ".husky/pre-push"),
+        ("gulp", "gulpfile.js"),
+        ("npx gulp", "gulpfile.js"),
+        ("grunt", "Gruntfile.js"),
+        ("jest", "jest.config.js"),
+        ("npx jest", "package.json"),
+        ("flask run", "app.py"),
+        ("flask --app x run", "x.py"),
+        ("invoke build", "tasks.py"),
+        ("inv build", "tasks.py"),
+        ("fab x", "fabfile.py"),
+        ("mise run x", "mise.toml"),
+        ("webpack", "webpack.config.js"),
+        ("vite build", "vite.config.ts"),
+        ("npx eslint .", "eslint.config.js"),
+        ("uvicorn app:app", "app.py"),
+        ("gunicorn src.app:app", "src/app.py"),
+        ("go run .", "main.go"),
+        ("go run ./cmd/x", "cmd/x/main.go"),
+        ("cargo run", "src/main.rs"),
+        ("poe x", "pyproject.toml"),
+        ("nx run x", "nx.json"),
+        ("terraform apply", "main.tf"),
     ],
 )
 def test_wherever_it_stands_the_content_of_what_is_run_is_part_of_it(
     operator: Room, command: str, file: str
 ) -> None:
     script = operator.vault / file
-    script.parent.mkdir(exist_ok=True)
+    script.parent.mkdir(exist_ok=True, parents=True)
     script.write_text("one")
     first = exactly(bash(command), operator.setting)
     script.write_text("two")
@@ -230,6 +285,13 @@ def test_what_a_command_only_reads_may_change(operator: Room) -> None:
     first = exactly(bash("wc -l notes/quinces.md"), operator.setting)
     file.write_text("two")
     assert first == exactly(bash("wc -l notes/quinces.md"), operator.setting)
+
+
+@pytest.mark.parametrize("command", ["git add notes/quinces.md", "git commit -m x notes/quinces.md"])
+def test_what_git_keeps_may_change(operator: Room, command: str) -> None:
+    first = exactly(bash(command), operator.setting)
+    (operator.vault / "notes" / "quinces.md").write_text("two")
+    assert first == exactly(bash(command), operator.setting)
 
 
 def test_a_write_through_a_link_that_was_swapped_is_another_call(careful: Room) -> None:
