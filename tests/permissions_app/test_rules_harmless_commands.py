@@ -327,6 +327,8 @@ HARMLESS = [
     "poetry run python -m x",
     "npm exec -- eslint .",
     "npm exec --workspace=a tsc",
+    "npm install super",
+    "npm run exec",
     "npx --yes create-vite app",
     "npx rimraf dist",
     "yarn exec tsc",

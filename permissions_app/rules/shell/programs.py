@@ -150,6 +150,10 @@ def _judge_program(line: "Line", name: str, words: list[Word], stdin: str | None
     line.reading.stops_computer |= danger.stops_computer(name, texts)
     if name in wrappers.STARTERS:
         _look_for_the_worst(line, words)
+    elif name in wrappers.PARTS:
+        # `yarn workspace web exec x`, `cargo +nightly watch x`: further behind than is known.
+        at = next((at for at, word in enumerate(words) if word.text in wrappers.PARTS[name]), len(words))
+        _look_for_the_worst(line, words[at:])
     if name in _HIDES or hides(name, texts, stdin=stdin):
         line.reading.found(Outcome.UNREADABLE)
         for text in texts:

@@ -186,7 +186,7 @@ STARTERS = frozenset(
         *("mise", "asdf", "nix", "nix-shell", "conda", "mamba", "micromamba", "rbenv", "pyenv", "hyperfine"),
         *("op", "doppler", "infisical", "chamber", "aws-vault", "dtach", "abduco", "cmake", "perf", "rr"),
         *("nvm", "volta", "fnm", "rustup", "heroku", "dotenvx", "env-cmd", "wsl", "toolbox", "distrobox"),
-        *("pee", "mispipe", "onchange", "chokidar", "reflex", "daemon", "fzf", "sk", "gdb"),
+        *("pee", "mispipe", "onchange", "chokidar", "reflex", "daemon", "fzf", "sk", "gdb", "corepack"),
     }
 )
 
