@@ -100,9 +100,7 @@ DANGEROUS = [
     "hyperfine --prepare='sudo ls' ls",
     "pee 'sudo ls' cat",
     "fzf --preview 'sudo ls {}'",
-    "sg root 'ls'",
     "sg docker -c 'rm -rf /'",
-    "newgrp root",
     "sudo-rs ls",
     "dzdo ls",
     "gksu ls",
@@ -185,6 +183,9 @@ SECRET = [
 
 UNREADABLE = [
     "timeout --unheard 5 ls",
+    "sg docker -c ls",
+    "sg --pattern x src",  # so is ast-grep called, too
+    "newgrp docker",
     "nice -x ls",
     "xargs --unheard ls",
     "env BASH_ENV=./x bash -c ls",

@@ -9,7 +9,7 @@ from permissions_app.rules.paths import Place, is_below
 
 BECOME_ROOT = frozenset(
     {
-        *("sudo", "sudoedit", "sudo-rs", "doas", "dzdo", "su", "sg", "newgrp", "pkexec", "run0", "gosu"),
+        *("sudo", "sudoedit", "sudo-rs", "doas", "dzdo", "su", "pkexec", "run0", "gosu"),
         *("su-exec", "please", "gksu", "gksudo", "kdesudo", "super", "ssu", "calife", "s6-setuidgid"),
     }
 )

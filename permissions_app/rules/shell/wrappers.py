@@ -115,7 +115,7 @@ WRAPPERS = {
     **dict.fromkeys(("systemd-inhibit", "cgexec", "chpst", "setuidgid", "envdir", "runcon"), _UNSURE),
     **dict.fromkeys(("direnv", "capsh", "runuser", "setcap", "start-stop-daemon", "dbus-launch"), _UNSURE),
     **dict.fromkeys(("flatpak-spawn", "host-spawn", "distrobox-host-exec", "systemd-nspawn"), _UNSURE),
-    **dict.fromkeys(("with-contenv", "daemonize", "i386", "coreutils"), _UNSURE),
+    **dict.fromkeys(("with-contenv", "daemonize", "sg", "newgrp", "i386", "coreutils"), _UNSURE),
 }
 
 
