@@ -12,7 +12,7 @@ export class Log {
     this.column = column;
     this.open = new Map(); // turns that are not over, in order
     this.last = 0;
-    for (const section of column.querySelectorAll("[data-status]")) {
+    for (const section of column.querySelectorAll(".turn[data-status]")) {
       this.open.set(section.dataset.turn, { begun: section.dataset.status !== "queued" });
     }
   }

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from agents_app.demo_model.wire import Reply, ToolUse, say
-from tests.browser.house import House, Tab, answer, settled
+from tests.browser.house import House, Tab, answer, ready, settled
 from tests.browser.test_every_page import assert_is_for_everybody
 from tests.scripted_model import calls
 
@@ -152,6 +152,15 @@ def test_what_a_child_asks_is_answered_in_the_chat_that_started_it(
     expect(other_tab.state).to_have_text("idle")
 
 
+def assert_nothing_goes_on(tab: Tab) -> None:
+    ready(tab.page)
+    tab.rests()
+    tab.message.fill("and now?")
+    expect(tab.page.get_by_role("button", name="Send")).to_be_visible()
+    for name in ("Stop", "Say it now"):
+        expect(tab.page.get_by_role("button", name=name)).to_be_hidden()
+
+
 def test_what_is_allowed_is_done_once(house: House, tab: Tab) -> None:
     wants_to_steer(house, "allow this")
     tab.open().say("allow this")
@@ -160,6 +169,7 @@ def test_what_is_allowed_is_done_once(house: House, tab: Tab) -> None:
     assert (house.up.vault / "CLAUDE.md").read_text() == "allow this\n"
     tab.rests()
     tab.page.reload()
+    assert_nothing_goes_on(tab)
     expect(tab.log.locator(".ask")).to_contain_text("Allowed by admin")
     expect(tab.log.locator(".tool")).not_to_contain_text("refused")
     expect(tab.log.locator(".tool")).not_to_contain_text("failed")
@@ -276,6 +286,9 @@ def test_a_question_is_answered_and_the_agent_hears_it(house: House, tab: Tab) -
     expect(card).to_contain_text("Conference")
     assert "Conference" in str(house.model.asked("ask me")[-1].body)
     tab.rests()
+    tab.page.reload()
+    expect(card).to_contain_text("Answered")
+    assert_nothing_goes_on(tab)
 
 
 def test_it_is_stopped_while_it_asks(house: House, tab: Tab) -> None:
@@ -344,5 +357,6 @@ def test_an_agent_that_wants_to_start_another_is_answered_in_its_chat_and_in_the
     expect(card.get_by_role("button")).to_have_count(0)
     tab.page.reload()
     expect(card).to_contain_text("Allowed by admin.")
+    assert_nothing_goes_on(tab)
     [grant] = house.program.http.get("/api/workspaces/default/grants").json()["grants"]
     assert (grant["details"], grant["scope"]) == ({"childAgentId": "writer"}, "session")
