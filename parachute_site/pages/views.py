@@ -134,6 +134,7 @@ def _page(request: HttpRequest, session: Session | None = None) -> dict[str, Any
         "acting": reach.switch(caller, session),
         "workspaces": writable,
         "may_write": workspace in writable,
+        "is_member": bool(workspace) or Workspace.objects.visible_to(caller).exists(),
     }
 
 

@@ -44,7 +44,7 @@ export class About {
   }
 
   get isWalled() {
-    return this.acting?.dataset.walled.split(" ").includes(document.querySelector("#trust").value) ?? false;
+    return this.acting?.dataset.walled.split(" ").includes(document.querySelector("#trust")?.value) ?? false; // who may only read has no choice
   }
 
   wall() {

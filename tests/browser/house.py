@@ -2,6 +2,8 @@
 
 import re
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -93,6 +95,24 @@ class House:
             "turn = session.turns.latest('opened_seq')\n"
             f"print(request_grant(session, '{child}', 'It writes better.', turn_id=turn.pk).pk)"
         )
+
+    @contextmanager
+    def person(self, name: str, role: str) -> Iterator[StorageState]:
+        """The cookies of somebody who is no operator, and gone afterwards: another test counts on a house
+        of operators."""
+        key = self._shell(
+            "from django.contrib.auth.models import User\n"
+            "from django.test import Client\n"
+            "from sessions_app.models import Workspace\n"
+            f"user = User.objects.create_user('{name}')\n"
+            f"Workspace.objects.get().memberships.create(user=user, role='{role}')\n"
+            "client = Client()\n"
+            "client.force_login(user)\n"
+            "print(client.cookies['sessionid'].value)"
+        )
+        yield {"cookies": [_cookie("sessionid", key)], "origins": []}
+        users = f"User.objects.filter(username='{name}').delete()"
+        self._shell(f"from django.contrib.auth.models import User; print({users})")
 
     def _shell(self, code: str) -> str:
         """The last word that it prints."""

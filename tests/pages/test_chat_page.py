@@ -131,6 +131,20 @@ def test_who_may_only_read_has_nothing_to_write_with(enter: Enter, vi: User, as_
     assert "You may read here, and not write." in page
 
 
+def test_the_home_of_who_may_only_read_says_so(enter: Enter, vi: User) -> None:
+    page = enter(vi).get("/").content.decode()
+    assert "You may read here, and not write." in page
+    assert "You are no member" not in page
+    assert 'id="new"' not in page
+
+
+def test_the_home_of_who_is_in_no_workspace_says_who_can_help(enter: Enter, cy: User) -> None:
+    page = enter(cy).get("/").content.decode()
+    assert "You are no member of a workspace yet." in page
+    assert "You may read here" not in page
+    assert "What would you like to do?" not in page
+
+
 def test_nobody_is_offered_more_trust_than_they_may_give(enter: Enter, ada: User, ben: User) -> None:
     assert "Whole computer" in enter(ada).get("/").content.decode()
     assert "Whole computer" not in enter(ben).get("/").content.decode()

@@ -1,0 +1,52 @@
+"""Who may read in a workspace and not write: all is there, as it happens, and nothing to write with."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser.house import House, Tab, ready
+from tests.browser.test_every_page import assert_is_for_everybody
+
+pytestmark = [pytest.mark.processes, pytest.mark.browser]
+
+
+@pytest.fixture(params=[(390, "dark"), (1280, "light")], ids=str)
+def reader(request: pytest.FixtureRequest, house: House, browser: Browser) -> Iterator[Tab]:
+    width, scheme = request.param
+    with house.person("vi", "viewer") as cookies:
+        opened = house.tab(browser, width=width, scheme=scheme, storage_state=cookies)
+        yield opened
+        opened.close()  # and nothing stood on its console
+
+
+def test_what_others_say_appears_and_there_is_nothing_to_write_with(tab: Tab, reader: Tab) -> None:
+    tab.open().ask("before")
+    ready(reader.open(f"/chat/{tab.session}").page)
+    tab.ask("news for the reader")
+    expect(reader.log).to_contain_text("news for the reader")
+    expect(reader.page.locator(".turn[data-over]")).to_have_count(2)
+    expect(reader.state).to_have_text("idle")
+    expect(reader.page.get_by_text("You may read here, and not write.")).to_be_visible()
+    expect(reader.message).to_have_count(0)
+    reader.page.keyboard.press("/")
+    reader.page.keyboard.press("Escape")
+    assert_is_for_everybody(reader.page)
+
+
+def test_what_the_chat_may_do_changes_while_they_look(house: House, tab: Tab, reader: Tab) -> None:
+    tab.open().ask("a thing that changes")
+    ready(reader.open(f"/chat/{tab.session}").page)
+    path = f"/api/chat/{tab.session}"
+    for change in ({"metadata": {"permissions": {"trustMode": False}}}, {"title": "It changed"}):
+        house.program.http.patch(path, json=change).raise_for_status()
+    expect(reader.page.get_by_role("heading", level=1)).to_have_text("It changed")
+
+
+def test_their_home_says_so_and_the_list_lives(tab: Tab, reader: Tab) -> None:
+    ready(reader.open("/").page)
+    expect(reader.page.get_by_text("You may read here, and not write.")).to_be_visible()
+    expect(reader.page.get_by_text("Choose a chat")).to_be_visible()
+    assert_is_for_everybody(reader.page)
+    tab.open().ask("begun meanwhile")
+    expect(reader.page.locator("#chats")).to_contain_text("begun meanwhile")
