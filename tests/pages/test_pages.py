@@ -277,6 +277,14 @@ def test_the_admin_is_for_operators(ada: User, ben: User, workspace: Workspace) 
         assert client.get("/admin/", follow=True).status_code == status
 
 
+def test_what_nobody_may_do_there_is_403_in_our_look(as_ada_in: Client) -> None:
+    page = as_ada_in.get("/admin/permissions_app/auditrow/add/")
+    assert page.status_code == 403
+    assert "This is not yours to do" in page.content.decode()
+    assert 'href="/"' in page.content.decode()
+    assert "<script" not in page.content.decode()
+
+
 def test_the_admin_has_no_door_of_its_own(browser: Client) -> None:
     answer = browser.get("/admin/", follow=True)
     assert answer.redirect_chain[-1][0] == "/signin?next=/admin/"
