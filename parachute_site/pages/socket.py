@@ -13,6 +13,7 @@ from parachute_site.pages.telling import Event, Item, Telling, inbox_item
 from parachute_site.pages.views import in_rail
 from parachute_site.pages.writing import Writing
 from permissions_app.frames import request_of
+from sessions_app.access.models import Scope
 from sessions_app.bus import Payload, tails
 from sessions_app.consumers import Message
 from sessions_app.errors import NotFound
@@ -50,7 +51,7 @@ class PageSocket(ChatSocket):
     def _asked(self, payload: Payload) -> Payload:
         still = self._waiting.discard if payload["type"] in ANSWERS else self._waiting.add
         still(request_of(payload))
-        return card(payload)
+        return card(payload, to_operator=True)  # an inbox has only what its person may decide
 
     async def _say_inbox(self, items: list[Payload], *, is_all: bool = False) -> None:
         count = len(self._waiting)
@@ -62,7 +63,8 @@ class PageSocket(ChatSocket):
 
     async def pass_on(self, session_id: UUID, after: int) -> None:
         folder = await in_thread(_folder)(session_id)
-        pane = Pane(session_id, folder, self.say, self.begin)
+        is_operator = self.caller_who_may(Scope.READ).is_operator
+        pane = Pane(session_id, folder, self.say, self.begin, to_operator=is_operator)
         await pane.begin()
         async with aclosing(follow_in_parts(session_id, after)) as parts:
             async for part in parts:
@@ -78,9 +80,12 @@ class Pane:
         folder: str,
         say: Say,
         begin: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+        *,
+        to_operator: bool,
     ) -> None:
         self._session_id = str(session_id)
-        self._telling = Telling(folder)
+        self._telling = Telling(folder, to_operator=to_operator)
+        self._to_operator = to_operator
         self._say = say
         self._begin = begin
         self._writing: dict[str, Writing] = {}  # by turn: it writes one block at a time
@@ -92,7 +97,8 @@ class Pane:
     async def show(self, part: list[Frame]) -> None:
         rows = [frame for frame in part if frame is not None and not tails.is_delta(frame)]
         if of_children := [row for row in rows if row["seq"] is None]:
-            await self._say_children([await in_thread(card)(each) for each in of_children])
+            cards = [await in_thread(card)(each, to_operator=self._to_operator) for each in of_children]
+            await self._say_children(cards)
             rows = [row for row in rows if row["seq"] is not None]
         if rows:
             for row in rows:
@@ -164,10 +170,12 @@ class Pane:
             self._undrawn.discard(turn)
 
 
-def card(payload: Payload) -> Payload:
+def card(payload: Payload, *, to_operator: bool) -> Payload:
     """What is asked, or, without markup, what is asked no more."""
     item: Payload = {"id": f"asked-{request_of(payload)}"}
-    return item if payload["type"] in ANSWERS else item | {"html": inbox_item(payload).html()}
+    if payload["type"] in ANSWERS:
+        return item
+    return item | {"html": inbox_item(payload, to_operator=to_operator).html()}
 
 
 def _place(item: Item) -> Payload:

@@ -12,9 +12,11 @@ from typing import Any
 
 from django.template.loader import render_to_string
 from django.utils.dateparse import parse_datetime
+from django.utils.functional import SimpleLazyObject
 
 from parachute_site.pages import tools
 from parachute_site.pages.markup import markdown, visible
+from permissions_app.models import ToolRequest
 from permissions_app.rules.tools import REACH
 from sessions_app.models import Session
 from sessions_app.models.event import TERMINAL
@@ -55,10 +57,12 @@ class TurnTold:
 
 
 class Telling:
-    """What is told of one session. `folder` is its vault: paths are shown from there."""
+    """What is told of one session. `folder` is its vault: paths are shown from there. Who is no operator is
+    offered no answer where only an operator may give one."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, *, to_operator: bool) -> None:
         self._folder = folder
+        self._to_operator = to_operator
         self.turns: dict[str, TurnTold] = {}
         self._asks: dict[str, Item] = {}  # by the id of their request: an answer may come after its turn
 
@@ -142,12 +146,14 @@ class Telling:
 
     def _ask(self, turn: TurnTold, event: Event) -> Item:
         """Above the tool that it is about, in the words of what would happen."""
-        item = self._add(turn, event, "ask", **ask_facts(event, self._folder))
+        facts = ask_facts(event, self._folder, to_operator=self._to_operator)
+        item = self._add(turn, event, "ask", **facts)
         self._asks[event["id"]] = item
         return item
 
     def _question(self, turn: TurnTold, event: Event) -> Item:
-        item = self._add(turn, event, "question", **question_facts(event))
+        facts = question_facts(event, to_operator=self._to_operator)
+        item = self._add(turn, event, "question", **facts)
         self._asks[event["requestId"]] = item
         return item
 
@@ -157,7 +163,7 @@ class Telling:
         return item
 
 
-def ask_facts(request: Event, folder: str) -> dict[str, Any]:
+def ask_facts(request: Event, folder: str, *, to_operator: bool) -> dict[str, Any]:
     """Of a request as the wire has it."""
     return {
         "ask": request,
@@ -166,30 +172,37 @@ def ask_facts(request: Event, folder: str) -> dict[str, Any]:
         "name": visible(request["toolName"]),
         "tool": tools.shown_whole(request["toolName"], request["input"], folder),
         "wider": [each for each in request["suggestedGrants"] if each["scope"] != "once"],
+        "is_operators": not to_operator and request.get("onHost", False),  # older rows do not say
     }
 
 
-def inbox_item(event: Event) -> Item:
+def inbox_item(event: Event, *, to_operator: bool) -> Item:
     """A request by itself, with the chat that it comes from."""
     request = str(event.get("requestId") or event["id"])
     session = Session.objects.only("title", "vault_root").get(pk=event["sessionId"])
-    kind, facts = _card(event, session.vault_root)
+    kind, facts = _card(event, session.vault_root, to_operator)
     card = Item(f"card-{request}", kind, "", facts)
     more = {"session": session, "card": card, "agent": event.get("agentName")}
     return Item(f"asked-{request}", "asked", "asked", more)
 
 
-def _card(event: Event, folder: str) -> tuple[str, dict[str, Any]]:
+def _card(event: Event, folder: str, to_operator: bool) -> tuple[str, dict[str, Any]]:
     match event["type"]:
         case "user_question":
-            return "question", question_facts(event)
+            return "question", question_facts(event, to_operator=to_operator)
         case "grant_request":
             return "grant", {"ask": event, "status": "pending"}
-    return "ask", ask_facts(event, folder)
+    return "ask", ask_facts(event, folder, to_operator=to_operator)
 
 
-def question_facts(request: Event) -> dict[str, Any]:
-    return {"ask": request, "questions": request["questions"]}
+def question_facts(request: Event, *, to_operator: bool) -> dict[str, Any]:
+    is_operators = False if to_operator else SimpleLazyObject(lambda: _is_on_host(request["requestId"]))
+    return {"ask": request, "questions": request["questions"], "is_operators": is_operators}
+
+
+def _is_on_host(request_id: str) -> bool:
+    """Of a question its event does not say it. It is looked up for one that waits, when it is drawn."""
+    return ToolRequest.objects.filter(pk=request_id, on_host=True).exists()
 
 
 def _resolved(item: Item | None, event: Event) -> Item | None:

@@ -46,7 +46,7 @@ def chat(request: HttpRequest, session_id: UUID) -> HttpResponse:
     open_turns = reading.open_turns(session)
     follow_after = open_turns[0].opened_seq - 2 if open_turns else session.last_seq
     found = past(session, limit=TOLD_AT_ONCE, from_seq=follow_after)
-    told = _told(session, found)
+    told = _told(request, session, found)
     opened = [TurnTold(str(turn.pk), turn.opened_seq, status=turn.status) for turn in open_turns]
     more = {
         "session": session,
@@ -67,7 +67,7 @@ def earlier(request: HttpRequest, session_id: UUID) -> HttpResponse:
     if not before.isascii() or not before.isdigit() or len(before) > 9:
         return HttpResponseBadRequest("Say before which row.")
     found = past(session, limit=TOLD_AT_ONCE, before=int(before))
-    return render(request, "turns.html", {"turns": _told(session, found), "before": found.before})
+    return render(request, "turns.html", {"turns": _told(request, session, found), "before": found.before})
 
 
 @never_cache
@@ -105,8 +105,8 @@ def _rendered(request: HttpRequest, context: dict[str, Any], page: str = "chat.h
     return response
 
 
-def _told(session: Session, found: Past) -> list[TurnTold]:
-    telling = Telling(session.vault_root)
+def _told(request: HttpRequest, session: Session, found: Past) -> list[TurnTold]:
+    telling = Telling(session.vault_root, to_operator=_caller(request).is_operator)
     for turn_id, opened_seq in found.turns:
         telling.turn(str(turn_id)).opened_seq = opened_seq
     for event in found.events:

@@ -25,8 +25,9 @@ export class Asks {
     this.look();
   }
 
+  // Those that this person may answer.
   get waiting() {
-    return [...this.place.querySelectorAll('.ask[data-status="pending"]')];
+    return [...this.place.querySelectorAll('.ask[data-status="pending"]:not([data-operators])')];
   }
 
   look() {

@@ -26,9 +26,9 @@ export class Log {
     return [...this.open].slice(1).filter(([, turn]) => !turn.begun && turn.brief !== undefined);
   }
 
-  // Whether a person is needed now.
+  // The cards for which a person is needed now.
   get asks() {
-    return this.isWorking && this.column.querySelector('.ask[data-status="pending"]') !== null;
+    return this.isWorking ? [...this.column.querySelectorAll('.ask[data-status="pending"]')] : [];
   }
 
   // What keeps the first one waiting, if anything does.

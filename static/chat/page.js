@@ -83,9 +83,16 @@ function take(row) {
   log.take(row);
 }
 
+// Whether a person is needed: this one, or somebody who may answer.
+function asked() {
+  const cards = [...log.asks, ...children.querySelectorAll(".ask")];
+  const isOurs = ({ dataset }) => composer.form && !("operators" in dataset);
+  return cards.some(isOurs) ? "needs" : cards.length ? "asks" : "";
+}
+
 function show() {
-  const word = stream.isAway ? "away" : log.asks || !children.hidden ? "needs" : log.reason ? "waiting" : log.isWorking ? "working" : "idle";
-  state.querySelector(".dot").className = `dot ${{ needs: "need", working: "live", waiting: "live" }[word] ?? ""}`;
+  const word = stream.isAway ? "away" : asked() || (log.reason ? "waiting" : log.isWorking ? "working" : "idle");
+  state.querySelector(".dot").className = `dot ${{ needs: "need", asks: "live", working: "live", waiting: "live" }[word] ?? ""}`;
   if (state.querySelector(".word").textContent !== state.dataset[word]) {
     state.querySelector(".word").textContent = state.dataset[word];
   }

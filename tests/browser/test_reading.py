@@ -5,8 +5,11 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, expect
 
+from agents_app.demo_model.wire import say
 from tests.browser.house import House, Tab, ready
+from tests.browser.test_asking import QUESTION
 from tests.browser.test_every_page import assert_is_for_everybody
+from tests.scripted_model import calls
 
 pytestmark = [pytest.mark.processes, pytest.mark.browser]
 
@@ -50,3 +53,19 @@ def test_their_home_says_so_and_the_list_lives(tab: Tab, reader: Tab) -> None:
     assert_is_for_everybody(reader.page)
     tab.open().ask("begun meanwhile")
     expect(reader.page.locator("#chats")).to_contain_text("begun meanwhile")
+
+
+def test_what_is_asked_they_see_and_cannot_answer(house: House, tab: Tab, reader: Tab) -> None:
+    house.model.script("ask somebody", [calls("AskUserQuestion", questions=[QUESTION]), say("So be it.")])
+    tab.open().say("ask somebody")
+    expect(tab.log.locator(".ask")).to_contain_text("Which pears?")
+    card = reader.open(f"/chat/{tab.session}").log.locator(".ask")
+    expect(card).to_contain_text("Which pears?")
+    expect(card).to_contain_text("Williams")
+    expect(reader.state).to_have_text("waits for an answer")
+    for role in ("button", "radio", "textbox"):
+        expect(card.get_by_role(role)).to_have_count(0)
+    assert_is_for_everybody(reader.page)
+    tab.page.get_by_role("button", name="Stop").click()
+    tab.rests()
+    expect(reader.state).to_have_text("idle")

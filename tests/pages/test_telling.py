@@ -3,16 +3,21 @@
 from typing import Any
 
 import pytest
+from pytest_django import DjangoAssertNumQueries as Queries
 
-from parachute_site.pages.telling import Item, Telling
+from agents_app.turns.opening import Opening, open_turn
+from parachute_site.pages.telling import Item, Telling, inbox_item
+from permissions_app.frames import frame
+from sessions_app.access.caller import Caller
+from tests import asked
 
 TURN = "0d0c9a43-6a1e-4a86-9d0a-2f0a3f6f2f11"
 SAID = {"content": "Hello", "source": "user", "attachments": []}
 
 
 class Teller:
-    def __init__(self) -> None:
-        self.telling = Telling("/vault")
+    def __init__(self, *, to_operator: bool = True) -> None:
+        self.telling = Telling("/vault", to_operator=to_operator)
         self.seq = 0
 
     def tell(self, kind: str, second: int = 0, **payload: Any) -> Item | None:
@@ -320,8 +325,41 @@ def test_of_a_host_that_is_asked_about_it_is_told_what_runs(teller: Teller) -> N
     assert "evil" in asks(teller, "Reach", url="https://pypi.org/", **{"while": {"evil": 1}})
 
 
-def asks(teller: Teller, tool: str, *wider: dict[str, str], **given: Any) -> str:
-    asked = {
+@pytest.mark.parametrize("status", ["pending", "expired"])
+def test_where_no_wall_stands_an_operator_has_buttons_and_nobody_else(status: str) -> None:
+    for to_operator in (True, False):
+        teller = Teller(to_operator=to_operator)
+        found = asks(teller, "Write", on_host=True, file_path="/vault/CLAUDE.md", content="x")
+        if status == "expired":
+            found = teller.shown("permission_resolved", requestId="1", decision="expired")
+        assert ("<button" in found, "data-operators" in found) == (to_operator, not to_operator)
+        assert ("perator" in found.replace("data-operators", "")) == (not to_operator)
+        assert ("data-until" in found) == (to_operator and status == "pending")
+    assert "<button" in asks(Teller(to_operator=False), "Write", file_path="/vault/CLAUDE.md", content="x")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("on_host", [True, False])
+def test_so_is_a_question(on_host: bool, as_ada: Caller) -> None:
+    opened = open_turn(as_ada, Opening("ask me"))
+    request = frame(asked.asks(opened.session_id, is_question=True, on_host=on_host))
+    for to_operator in (True, False):
+        found = inbox_item(request, to_operator=to_operator).html()
+        assert "Which?" in found
+        assert ("<form" in found) == (to_operator or not on_host)
+        assert ("only an operator answers" in found) == (not to_operator and on_host)
+
+
+@pytest.mark.django_db
+def test_an_answered_question_is_not_looked_up(django_assert_num_queries: Queries) -> None:
+    teller = Teller(to_operator=False)
+    with django_assert_num_queries(0):
+        teller.tell("user_question", requestId="1", sessionId="2", questions=[], expiresAt=None)
+        assert "Answered" in teller.shown("question_answered", requestId="1", answers={}, timedOut=False)
+
+
+def asks(teller: Teller, tool: str, *wider: dict[str, str], on_host: bool = False, **given: Any) -> str:
+    request = {
         "id": "1",
         "sessionId": "2",
         "toolName": tool,
@@ -330,5 +368,6 @@ def asks(teller: Teller, tool: str, *wider: dict[str, str], **given: Any) -> str
         "suggestedGrants": [{"scope": "once", "pattern": "", "label": "once"}, *wider],
         "reason": "A person decides.",
         "expiresAt": "2026-11-18T10:02:00Z",
+        "onHost": on_host,
     }
-    return teller.shown("permission_request", **asked)
+    return teller.shown("permission_request", **request)
