@@ -18,6 +18,10 @@ export class Asks {
     place.addEventListener("submit", (event) => this.submitted(event));
     place.addEventListener("toggle", ({ target }) => opensReason(target) && reasonOf(target).focus(), true);
     document.addEventListener("keydown", (event) => this.pressed(event));
+    this.seen = new IntersectionObserver((seen) => {
+      for (const { isIntersecting, target } of seen) if (isIntersecting) this.opened(target);
+    });
+    document.addEventListener("visibilitychange", () => this.beat());
     new MutationObserver(() => this.look()).observe(place, { childList: true, subtree: true });
     setInterval(() => this.tick(), 1000);
     setInterval(() => this.beat(), BEAT);
@@ -34,11 +38,7 @@ export class Asks {
     this.cards = [...this.place.querySelectorAll(".ask:has(button)")];
     this.join();
     this.settle();
-    const count = this.waiting.length;
-    if (count === this.count) return;
-    if (count > (this.count ?? 0)) this.beat();
-    this.count = count;
-    this.tick();
+    for (const card of this.waiting) this.seen.observe(card);
   }
 
   // Calls of one tool in one folder that are asked about at once are one card: they stand together, and the
@@ -80,11 +80,13 @@ export class Asks {
     return card.querySelector("button")?.getAttribute("aria-disabled") === "false";
   }
 
+  // Only a clock that runs is shown: what somebody has in front of them waits for them.
   tick() {
     for (const until of this.place.querySelectorAll("[data-until]")) {
       const left = Math.max(0, Math.ceil((Date.parse(until.dataset.until) - Date.now()) / 1000));
       const clock = `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
-      until.textContent = until.dataset.until ? `${until.dataset.says} ${clock}` : "";
+      const says = "runs" in until.dataset ? `${until.dataset.says} ${clock}` : until.dataset.waits;
+      if (until.textContent !== says) until.textContent = says;
     }
   }
 
@@ -97,15 +99,20 @@ export class Asks {
     }
   }
 
+  // The end of a clock that stands moves on with each word. It moves no more where somebody had the card open
+  // for as long as one may, or where nobody heard the word: then the clock runs.
   async opened(card) {
     const until = card.querySelector("[data-until]");
-    if (!until) return; // it has no clock
+    if (!until || document.hidden) return; // it has no clock, or nobody looks
+    const before = until.dataset.until;
     try {
       const { expiresAt } = await call("POST", `/api/permissions/${card.dataset.request}/open`, {});
-      if (expiresAt) until.dataset.until = expiresAt;
+      until.dataset.until = expiresAt;
     } catch {
       // it was answered meanwhile, and the stream says so; or nobody is there, and the page says that
     }
+    until.toggleAttribute("data-runs", Date.parse(until.dataset.until) <= Date.parse(before));
+    this.tick();
   }
 
   clicked(button) {

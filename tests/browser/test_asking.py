@@ -1,6 +1,8 @@
 """A person is asked: in the chat, in the inbox, and at the top of every page."""
 
+import re
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -11,6 +13,7 @@ from tests.browser.test_every_page import assert_is_for_everybody
 from tests.scripted_model import calls
 
 pytestmark = [pytest.mark.processes, pytest.mark.browser]
+PERMISSION_TIMEOUT = 120  # s, as it is unless somebody sets it
 
 QUESTION = {
     "question": "Which pears?",
@@ -116,7 +119,7 @@ def test_it_is_asked_here_and_there_and_answered_once(house: House, tab: Tab, ot
     card = tab.log.locator(".ask")
     expect(card).to_contain_text("May it write to CLAUDE.md?")
     expect(card).to_contain_text("+ steer please")
-    expect(card).to_contain_text("answers itself with no in")
+    expect(card).to_contain_text("waits for you while this is open, then answers itself with no")
     expect(tab.page).to_have_title("(1) steer please · Parachute")
     expect(tab.state).to_have_text("needs you")
     there = other_tab.page.locator(".asked")
@@ -131,6 +134,25 @@ def test_it_is_asked_here_and_there_and_answered_once(house: House, tab: Tab, ot
     expect(tab.page).to_have_title("steer please · Parachute")
     tab.page.reload()
     expect(tab.log.locator(".ask")).to_contain_text("Denied by")
+
+
+def test_a_card_that_is_open_waits_in_every_tab_and_counts_only_where_its_clock_runs(
+    house: House, tab: Tab, other_tab: Tab
+) -> None:
+    wants_to_steer(house, "while it is open")
+    tab.open().say("while it is open")
+    clocks = [tab.log.locator("[data-until]"), other_tab.open("/inbox").page.locator("[data-until]")]
+    for clock in clocks:
+        expect(clock).to_have_text("waits for you while this is open, then answers itself with no")
+    asked = house.program.session(tab.session)["pendingPermissions"][0]
+    began, ends = (datetime.fromisoformat(asked[name]) for name in ("createdAt", "expiresAt"))
+    assert ends - began > timedelta(seconds=PERMISSION_TIMEOUT)  # both have said that they have it open
+    same = {"id": asked["id"], "expiresAt": asked["expiresAt"]}
+    other_tab.page.route("**/open", lambda route: route.fulfill(json=same))  # as after half an hour
+    other_tab.page.reload()
+    expect(clocks[1]).to_have_text(re.compile(r"^answers itself with no in \d:\d\d$"))
+    answer(other_tab.page.locator(".ask"), "Deny")
+    tab.rests()
 
 
 def test_what_a_child_asks_is_answered_in_the_chat_that_started_it(
