@@ -110,9 +110,11 @@ class House:
             "client.force_login(user)\n"
             "print(client.cookies['sessionid'].value)"
         )
-        yield {"cookies": [_cookie("sessionid", key)], "origins": []}
-        users = f"User.objects.filter(username='{name}').delete()"
-        self._shell(f"from django.contrib.auth.models import User; print({users})")
+        try:
+            yield {"cookies": [_cookie("sessionid", key)], "origins": []}
+        finally:
+            users = f"User.objects.filter(username='{name}').delete()"
+            self._shell(f"from django.contrib.auth.models import User; print({users})")
 
     def _shell(self, code: str) -> str:
         """The last word that it prints."""
