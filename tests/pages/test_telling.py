@@ -16,8 +16,9 @@ SAID = {"content": "Hello", "source": "user", "attachments": []}
 
 
 class Teller:
-    def __init__(self, *, to_operator: bool = True) -> None:
+    def __init__(self, *, to_operator: bool = True, on_host: bool = False) -> None:
         self.telling = Telling("/vault", to_operator=to_operator)
+        self.on_host = on_host
         self.seq = 0
 
     def tell(self, kind: str, second: int = 0, **payload: Any) -> Item | None:
@@ -328,8 +329,8 @@ def test_of_a_host_that_is_asked_about_it_is_told_what_runs(teller: Teller) -> N
 @pytest.mark.parametrize("status", ["pending", "expired"])
 def test_where_no_wall_stands_an_operator_has_buttons_and_nobody_else(status: str) -> None:
     for to_operator in (True, False):
-        teller = Teller(to_operator=to_operator)
-        found = asks(teller, "Write", on_host=True, file_path="/vault/CLAUDE.md", content="x")
+        teller = Teller(to_operator=to_operator, on_host=True)
+        found = asks(teller, "Write", file_path="/vault/CLAUDE.md", content="x")
         if status == "expired":
             found = teller.shown("permission_resolved", requestId="1", decision="expired")
         assert ("<button" in found, "data-operators" in found) == (to_operator, not to_operator)
@@ -358,7 +359,7 @@ def test_an_answered_question_is_not_looked_up(django_assert_num_queries: Querie
         assert "Answered" in teller.shown("question_answered", requestId="1", answers={}, timedOut=False)
 
 
-def asks(teller: Teller, tool: str, *wider: dict[str, str], on_host: bool = False, **given: Any) -> str:
+def asks(teller: Teller, tool: str, *wider: dict[str, str], **given: Any) -> str:
     request = {
         "id": "1",
         "sessionId": "2",
@@ -368,6 +369,6 @@ def asks(teller: Teller, tool: str, *wider: dict[str, str], on_host: bool = Fals
         "suggestedGrants": [{"scope": "once", "pattern": "", "label": "once"}, *wider],
         "reason": "A person decides.",
         "expiresAt": "2026-11-18T10:02:00Z",
-        "onHost": on_host,
+        "onHost": teller.on_host,
     }
     return teller.shown("permission_request", **request)
