@@ -181,6 +181,7 @@ def test_two_devices_show_the_same(house: House, tab: Tab, other_tab: Tab) -> No
     expect(other_tab.log).to_contain_text("Shown")
     gate.release()
     expect(other_tab.log).to_contain_text("Shown twice.")
+    other_tab.rests()
     other_tab.ask("heard on the other")
     expect(tab.log).to_contain_text("heard on the other")
 
