@@ -19,6 +19,9 @@ BESIDE = (
     'ulimit -n "$4" 2>/dev/null; shift 4; exec "$@"'
 )
 
+# Not the environment's, which may be a copy of it that lies where no wall shows it.
+BASE: str = getattr(sys, "_base_executable", sys.executable)
+
 PROXY = f"http://127.0.0.1:{inside.PORT}"
 PROXIED = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
 NOT_PROXIED = ("NO_PROXY", "no_proxy")
@@ -27,7 +30,7 @@ NOT_PROXIED = ("NO_PROXY", "no_proxy")
 def outward(launch: Launch, known: EgressPass, not_through: str) -> Launch:
     """The same launch, with `inside.py` beside it; to be confined after this. The agent may be asked nothing
     before the pass `is_open`. `not_through` is a host that it reaches by itself: the model's door."""
-    python, door = Path(sys.executable).resolve(), known.handover.path
+    python, door = Path(BASE).resolve(), known.handover.path
     program = Path(inside.__file__).resolve()
     own = {
         **dict.fromkeys(PROXIED, PROXY),

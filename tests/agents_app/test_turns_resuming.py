@@ -38,7 +38,12 @@ def emptied(content: bytes) -> bytes:
     return b""
 
 
-DAMAGES = pytest.mark.parametrize("damage", [cut, scratched, emptied])
+def flooded(content: bytes) -> bytes:
+    """Its agent can write as many rows of nothing."""
+    return content + b"{}\n" * (transcripts.MOST_LINES + 1)
+
+
+DAMAGES = pytest.mark.parametrize("damage", [cut, scratched, emptied, flooded])
 
 
 @pytest.fixture
