@@ -15,7 +15,7 @@ from agents_app import launcher
 from agents_app.demo_model.wire import WRONG_KEY, say
 from agents_app.launcher.still import NOT_STILL
 from agents_app.runtimes.base import RunFailed
-from agents_app.runtimes.claude import warm
+from agents_app.runtimes.claude import process, warm
 from agents_app.runtimes.claude.options import locks
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.runtimes.events import Ended, RuntimeEvent
@@ -81,6 +81,34 @@ async def test_the_next_message_goes_to_the_process_that_rests(stage: Stage, mod
     assert response(await stage.play("second")) == "Two."
     assert before and resting(stage) == before
     assert "One." in str(model.asked("second")[0].body["messages"])
+
+
+async def test_what_rests_behind_a_wall_does_nothing(stage: Stage) -> None:
+    """Its agent can have had it do something else: its turn is over."""
+    await stage.play("hi")
+    assert {psutil.Process(pid).status() for pid in resting(stage)} == {psutil.STATUS_STOPPED}
+
+
+async def test_one_that_has_run_meanwhile_is_not_taken(stage: Stage, model: ScriptedModel) -> None:
+    model.script("second", [say("Two.")])
+    await stage.play("hi")
+    (told,) = neighbours.told(stage.vault, locks())
+    before = resting(stage)
+    for pid in before:
+        psutil.Process(pid).resume()
+    assert response(await stage.play("second")) == "Two."
+    assert resting(stage).isdisjoint(before)
+    assert not launcher.marked(told.mark)
+
+
+@with_and_without_a_wall
+async def test_one_that_has_no_room_ends_at_once(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It goes on first, to end by itself."""
+    assert isinstance(stage.runtime, ClaudeRuntime)
+    stage.runtime._warm._room = 1 << 20
+    monkeypatch.setattr(process, "CLOSES_WITHIN", SOON)
+    async with asyncio.timeout(SOON):
+        await stage.play("hi")
 
 
 async def test_each_turn_costs_what_it_cost_itself(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

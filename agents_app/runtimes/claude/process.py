@@ -5,7 +5,8 @@ import logging
 import sys
 import tempfile
 from collections import deque
-from contextlib import ExitStack, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -118,6 +119,8 @@ class ClaudeProcess:
         self._ends = ExitStack()  # what its wall has left on the host
         self._building = ExitStack()  # what others wait for until it stands
         self._stands = asyncio.Event()
+        self._at_rest = ExitStack()  # what lets it go on
+        self._has_rested: Callable[[], None] = lambda: None
 
     async def start(self, request: RunRequest) -> None:
         if self._egress:
@@ -175,21 +178,51 @@ class ClaudeProcess:
         """The settings of repositories that its wall shows read-only."""
         return settings_held(self._shown or [])
 
-    async def rest(self) -> int:
+    async def rest(self) -> int | None:
         """Between turns it may neither ask the model nor use a tool, and what the last turn left is ended.
-        Says how many bytes it holds."""
+        Behind a wall it stands still, because its agent can have made it do something else. Says how many
+        bytes it holds; None where it does not come to rest."""
         self._serves, self._pass.turn = None, None
         if self._out:
             self._out.leave()
         await asyncio.to_thread(launcher.end_everything, self._mark, None, self._own)
+        if self._shown is not None and not await self._stands_still():
+            return None
         return await asyncio.to_thread(memory.held_by, [pid for pid, _ in self._own])
 
-    def is_alive(self) -> bool:
-        """Whether all that rested is there still; where the system does not say, it is taken to be."""
+    async def _stands_still(self) -> bool:
+        standing = launcher.standing_still([self._mark])
+        try:
+            async with self._between_walls():
+                self._has_rested = await to_its_end(asyncio.to_thread(self._at_rest.enter_context, standing))
+        except CannotConfine:
+            return False
+        return await asyncio.to_thread(self._marked) == self._own
+
+    async def rise(self) -> bool:
+        """It goes on, for the next turn. False where something of it has run meanwhile, or has ended."""
+        async with self._between_walls():
+            try:
+                await to_its_end(asyncio.to_thread(self._has_rested))
+            except CannotConfine:
+                return False
+            finally:
+                await to_its_end(asyncio.to_thread(self._at_rest.close))
+        return self._is_alive()
+
+    def _is_alive(self) -> bool:
+        """Where the system does not say, it is taken to be."""
         return all(Path(f"/proc/{pid}").exists() for pid, _ in self._own)
+
+    def _between_walls(self) -> AbstractAsyncContextManager[None]:
+        """Who runs or ends while another stands still has that one's start count for nothing."""
+        if self._shown is None:
+            return nullcontext()
+        return neighbours.between_walls(self.fingerprint.vault, locks())
 
     async def close(self) -> None:
         """The friendly end, in which the CLI writes its transcript to the last line."""
+        await to_its_end(asyncio.to_thread(self._at_rest.close))
         try:
             async with asyncio.timeout(CLOSES_WITHIN):
                 await self.client.disconnect()
@@ -206,9 +239,9 @@ class ClaudeProcess:
         self._pass.revoke()
         if self._out:
             self._out.revoke()
-        walls = neighbours.between_walls(self.fingerprint.vault, locks())
-        async with walls if self._shown is not None else nullcontext():
+        async with self._between_walls():
             await asyncio.to_thread(launcher.end_everything, self._mark)
+            await asyncio.to_thread(self._at_rest.close)
             try:
                 await asyncio.to_thread(self._ends.close)
             except OSError:

@@ -34,7 +34,7 @@ class Resting:
     timer: asyncio.TimerHandle
 
     def fits(self, fingerprint: Fingerprint, state: State) -> bool:
-        return self.state == state and self.process.fingerprint == fingerprint and self.process.is_alive()
+        return self.state == state and self.process.fingerprint == fingerprint
 
 
 class WarmProcesses:
@@ -53,17 +53,17 @@ class WarmProcesses:
         if resting is None:
             return None
         resting.timer.cancel()
-        if request.resume and resting.fits(fingerprint, state):
+        if request.resume and resting.fits(fingerprint, state) and await resting.process.rise():
             return resting.process
         await to_its_end(resting.process.end())
         return None
 
     async def keep(self, process: ClaudeProcess, request: RunRequest) -> bool:
-        """False where there is no room for it: then it is the caller's to end."""
+        """False where there is no room for it, or it finds no rest: then it is the caller's to end."""
         if not self._most:
             return False
         holds, state = await process.rest(), await asyncio.to_thread(state_of, request)
-        if holds > self._room:
+        if holds is None or holds > self._room:
             return False
         while len(self._resting) >= self._most or self._held() + holds > self._room:
             self.make_room()
