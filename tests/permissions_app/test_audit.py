@@ -233,7 +233,10 @@ class TestVerifying:
         seal = sealing.seal()
         assert seal is not None
         line = f"INFO parachute.audit: {sealing.logged(seal)}\n"
-        assert self.found(log=[line]) == ["9 rows are as they were written."]
+        assert self.found(log=[line, line]) == [
+            "9 rows are as they were written.",
+            "Seals of the log that they were compared with: 1.",
+        ]
         rows().filter(number=6).delete()
         AuditChain.objects.filter(session_id=ONE).update(number=5, mac=rows().get(number=5).mac, sealed=5)
         seal.delete()
@@ -265,8 +268,10 @@ class TestVerifying:
         assert self.found(log=[*log, f"{sealing.logged(again)}\n"]) == ["seal 1 is another than in the log"]
 
     def test_a_line_of_the_log_that_is_no_seal(self) -> None:
-        assert self.found(log=[f"audit seal {'9' * 5_000} {'0' * 64}\n", f"audit seal ٣ {'0' * 64}\n"]) == [
-            "8 rows are as they were written."
+        log = [f"audit seal {'9' * 5_000} {'0' * 64}\n", f"audit seal ٣ {'0' * 64}\n"]
+        assert self.found(log=[*log, sealing.logged(AuditSeal.objects.get())]) == [
+            "8 rows are as they were written.",
+            "Seals of the log that they were compared with: 1.",
         ]
 
     def test_a_changed_seal(self) -> None:

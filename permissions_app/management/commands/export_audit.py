@@ -7,6 +7,7 @@ from django.core.management import BaseCommand
 from django.utils import timezone
 
 from permissions_app.audit.exporting import lines
+from permissions_app.management.audits import check_known
 from permissions_app.models.audit import AuditRow
 
 
@@ -23,7 +24,10 @@ class Command(BaseCommand):
         parser.add_argument("--since", type=_time, help="an ISO 8601 time")
 
     def handle(self, *args: Any, session: UUID | None, since: datetime | None, **options: Any) -> None:
-        wanted: dict[str, Any] = {"session_id": session} if session else {}
+        wanted: dict[str, Any] = {}
+        if session:
+            check_known(session)
+            wanted["session_id"] = session
         if since:
             wanted["at__gte"] = since
         for line in lines(AuditRow.objects.filter(**wanted)):

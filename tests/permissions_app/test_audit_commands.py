@@ -1,0 +1,54 @@
+"""What who types a command of the audit is told: exit code 1 says that it was changed, and nothing else."""
+
+from io import StringIO
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from permissions_app.audit import sealing
+from permissions_app.models import AuditChain
+from tests.permissions_app.test_audit import ONE, rows, write
+
+UNKNOWN = UUID(int=9)
+is_written = pytest.mark.django_db(transaction=True)
+each_command = pytest.mark.parametrize("command", ["verify_audit", "export_audit"])
+
+
+def refused(command: str, *words: str, **options: Any) -> tuple[str, int]:
+    """The sentence, and the exit code."""
+    out = StringIO()
+    with pytest.raises(CommandError) as error:
+        call_command(command, *words, stdout=out, **options)
+    assert out.getvalue() == ""
+    return str(error.value), error.value.returncode
+
+
+@is_written
+class TestWhatIsNotThere:
+    @pytest.fixture(autouse=True)
+    def _written(self) -> None:
+        write(2)
+        sealing.seal()
+
+    @each_command
+    def test_a_session_that_the_audit_does_not_know(self, command: str) -> None:
+        assert refused(command, session=UNKNOWN) == (f"The audit has no session {UNKNOWN}.", 2)
+
+    def test_a_session_whose_chain_is_left_is_known(self) -> None:
+        AuditChain.objects.create(session_id=UNKNOWN, mac="0" * 64)
+        call_command("verify_audit", session=UNKNOWN, stdout=StringIO())
+        call_command("export_audit", session=UNKNOWN, stdout=StringIO())
+
+    def test_a_session_that_was_removed_and_was_sealed_was_changed(self) -> None:
+        rows().delete()
+        AuditChain.objects.all().delete()
+        with pytest.raises(CommandError) as error:
+            call_command("verify_audit", session=ONE, stdout=StringIO())
+        assert error.value.returncode == 1
+
+    def test_a_log_without_a_seal(self) -> None:
+        said = "The log holds no seal: give the one of the background worker."
+        for log in ([], ["# Parachute\n"]):
+            assert refused("verify_audit", log=log) == (said, 2)
