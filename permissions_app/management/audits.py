@@ -1,12 +1,25 @@
 """What the commands of the audit have in common. Exit code 1 says that it was changed, and nothing else."""
 
+from typing import Any
 from uuid import UUID
 
-from django.core.management import CommandError
+from django.core.management import BaseCommand, CommandError
+from django.db import DatabaseError, connection
 
 from permissions_app.models.audit import AuditChain, AuditRow
 
 COULD_NOT_LOOK = 2  # as for an option that is wrong
+
+
+class AuditCommand(BaseCommand):
+    def execute(self, *args: Any, **options: Any) -> None:
+        try:
+            super().execute(*args, **options)
+        except DatabaseError as error:
+            name = connection.settings_dict["NAME"]
+            raise CommandError(
+                f"The database {name} cannot be read: {error}.", returncode=COULD_NOT_LOOK
+            ) from error
 
 
 def check_known(session_id: UUID) -> None:

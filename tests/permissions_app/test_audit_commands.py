@@ -1,10 +1,15 @@
 """What who types a command of the audit is told: exit code 1 says that it was changed, and nothing else."""
 
+import os
+import subprocess
+import sys
 from io import StringIO
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from permissions_app.audit import sealing
@@ -52,3 +57,17 @@ class TestWhatIsNotThere:
         said = "The log holds no seal: give the one of the background worker."
         for log in ([], ["# Parachute\n"]):
             assert refused("verify_audit", log=log) == (said, 2)
+
+
+@each_command
+def test_a_database_that_is_not_there_is_named(command: str, tmp_path: Path) -> None:
+    home = tmp_path / "nowhere"
+    answer = subprocess.run(
+        [sys.executable, "manage.py", command],
+        env={"PATH": os.environ["PATH"], "PARACHUTE_HOME": str(home)},
+        cwd=settings.BASE_DIR,
+        capture_output=True,
+        text=True,
+    )
+    said = f"CommandError: The database {home / 'db.sqlite3'} cannot be read: unable to open database file.\n"
+    assert (answer.returncode, answer.stdout, answer.stderr) == (2, "", said)

@@ -3,11 +3,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.core.management import BaseCommand
 from django.utils import timezone
 
 from permissions_app.audit.exporting import lines
-from permissions_app.management.audits import check_known
+from permissions_app.management.audits import AuditCommand, check_known
 from permissions_app.models.audit import AuditRow
 
 
@@ -16,7 +15,7 @@ def _time(given: str) -> datetime:
     return found if timezone.is_aware(found) else timezone.make_aware(found)
 
 
-class Command(BaseCommand):
+class Command(AuditCommand):
     help = "Prints the audit as JSONL, oldest first."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

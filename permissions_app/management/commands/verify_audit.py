@@ -4,16 +4,16 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
-from django.core.management import BaseCommand, CommandError
+from django.core.management import CommandError
 
 from permissions_app.audit.verifying import Head, problems
-from permissions_app.management.audits import COULD_NOT_LOOK, check_known
+from permissions_app.management.audits import COULD_NOT_LOOK, AuditCommand, check_known
 from permissions_app.models.audit import AuditRow
 
 SEAL = re.compile(r"audit seal ([0-9]{1,18}) ([0-9a-f]{64})")
 
 
-class Command(BaseCommand):
+class Command(AuditCommand):
     help = (
         "Finds audit rows that were changed, removed, reordered or cut off; exit code 1 where there are any,"
         " 2 where it could not look."
