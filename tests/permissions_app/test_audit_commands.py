@@ -71,3 +71,15 @@ def test_a_database_that_is_not_there_is_named(command: str, tmp_path: Path) -> 
     )
     said = f"CommandError: The database {home / 'db.sqlite3'} cannot be read: unable to open database file.\n"
     assert (answer.returncode, answer.stdout, answer.stderr) == (2, "", said)
+
+
+@pytest.mark.parametrize("time", ["yesterday", "2026-13-01", ""])
+def test_what_is_no_time_is_answered_by_one(time: str) -> None:
+    said, _ = refused("export_audit", "--since", time)
+    assert said.endswith("argument --since: give a time such as 2026-11-19 or 2026-11-19T22:00:00Z")
+
+
+@is_written
+@pytest.mark.parametrize("since", ["2026-11-19", "2026-11-19T22:00:00Z"])
+def test_a_time_is_taken_as_it_is_asked_for(since: str) -> None:
+    call_command("export_audit", "--since", since, stdout=StringIO())

@@ -1,4 +1,4 @@
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -11,7 +11,10 @@ from permissions_app.models.audit import AuditRow
 
 
 def _time(given: str) -> datetime:
-    found = datetime.fromisoformat(given)
+    try:
+        found = datetime.fromisoformat(given)
+    except ValueError as error:
+        raise ArgumentTypeError("give a time such as 2026-11-19 or 2026-11-19T22:00:00Z") from error
     return found if timezone.is_aware(found) else timezone.make_aware(found)
 
 
