@@ -59,6 +59,19 @@ class TestWhatIsNotThere:
             assert refused("verify_audit", log=log) == (said, 2)
 
 
+@is_written
+@each_command
+@pytest.mark.parametrize("number", [1, 100])
+def test_it_ends_quietly_where_nobody_reads_on(command: str, number: int) -> None:
+    write(number)
+    rows().update(who="user:1")  # so that each row is told of
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as pipe, pytest.raises(SystemExit) as ended:
+        call_command(command, stdout=pipe)
+    assert ended.value.code == 141  # as of a program that SIGPIPE ends
+
+
 @each_command
 def test_a_database_that_is_not_there_is_named(command: str, tmp_path: Path) -> None:
     home = tmp_path / "nowhere"
