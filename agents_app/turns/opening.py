@@ -30,7 +30,7 @@ from sessions_app.errors import (
 )
 from sessions_app.models import Attachment, Message, Receipt, Session, SessionStatus, Turn, TurnStatus
 from sessions_app.reading import visible
-from sessions_app.storable import is_storable
+from sessions_app.storable import is_storable, seen
 
 LONGEST_MESSAGE = 102_400
 MOST_WAITING = 20
@@ -125,7 +125,8 @@ def _open(caller: Caller, opening: Opening, kept: list[Attachment]) -> Opened:
 
 
 def as_message(caller: Caller, opening: Opening) -> Message:
-    return Message(source=caller.source, author_id=caller.user_id, content=opening.message)
+    content = opening.message if seen(opening.message) else ""
+    return Message(source=caller.source, author_id=caller.user_id, content=content)
 
 
 def _check_text(opening: Opening, key: str) -> None:
@@ -136,7 +137,7 @@ def _check_text(opening: Opening, key: str) -> None:
     _check_one("Idempotency-Key", key)
     # Context comes with a session's first message only: there it may stand alone.
     context = "" if opening.session_id else opening.initial_context
-    if not (opening.message.strip() or context.strip() or opening.attachments):
+    if not (seen(opening.message) or seen(context) or opening.attachments):
         raise Invalid.field("message", _("Say something: the message is empty."))
 
 
@@ -195,8 +196,8 @@ def _check_unchanged(session: Session, opening: Opening) -> None:
 def _new(caller: Caller, opening: Opening) -> Session:
     workspace = _workspace(caller, opening.workspace)
     trust = _trust(caller, workspace, opening.trust_level)
-    text = (opening.message or opening.initial_context).strip()
-    title = text.splitlines()[0].strip() if text else file_names.shown(opening.attachments[0].file_name)
+    text = seen(opening.message) or seen(opening.initial_context)
+    title = seen(text.splitlines()[0]) if text else file_names.shown(opening.attachments[0].file_name)
     before = _continued(caller, opening.continued_from)
     session = Session(
         workspace=workspace,

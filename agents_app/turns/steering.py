@@ -17,7 +17,7 @@ from sessions_app.access.caller import Caller
 from sessions_app.errors import Invalid, TooLarge
 from sessions_app.log import Hold, record
 from sessions_app.models import EventType, Message, Turn, TurnStatus
-from sessions_app.storable import is_storable
+from sessions_app.storable import is_storable, seen
 
 LONGEST = 32_000
 
@@ -75,7 +75,7 @@ def taken_or_closed(hold: Hold) -> list[Message]:
 
 
 def _check(text: str) -> None:
-    if not text.strip():
+    if not seen(text):
         raise Invalid.field("message", _("Say something: the message is empty."))
     if len(text) > LONGEST:
         raise TooLarge(

@@ -71,6 +71,28 @@ class TestWhatIsMade:
     def test_a_title_has_at_most_sixty_characters_of_the_first_line(self, as_ada: Caller) -> None:
         assert session_of(open_turn(as_ada, Opening(f"\n  {'x' * 99}\ny"))).title == "x" * 60
 
+    @pytest.mark.parametrize(
+        ("text", "title"),
+        [
+            ("\u200b\n \u200bquinces\u200b \u2060\ny", "quinces"),
+            ("\ufeffquinces\u200d", "quinces"),
+            ("\u200b👩\u200d🌾\u200b", "👩\u200d🌾"),
+            ("I ❤\ufe0f", "I ❤\ufe0f"),  # without its last character it is no emoji
+            ("می\u200cخواهم", "می\u200cخواهم"),  # noqa: RUF001 - Persian
+            ("ന്\u200d", "ന്\u200d"),  # a letter of Malayalam, as it was written before it had a code
+        ],
+    )
+    def test_a_title_begins_and_ends_with_what_can_be_seen(
+        self, as_ada: Caller, text: str, title: str
+    ) -> None:
+        assert session_of(open_turn(as_ada, Opening(text))).title == title
+
+    def test_context_stands_alone_beside_a_message_that_cannot_be_seen(self, as_ada: Caller) -> None:
+        opened = open_turn(as_ada, Opening(" \u200b", initial_context="It is spring."))
+        assert session_of(opened).title == "It is spring."
+        said = session_of(opened).events.get(type="user_message")
+        assert said.payload["content"] == "It is spring."
+
     def test_a_message_to_an_existing_session_is_its_next_turn(self, as_ada: Caller) -> None:
         first = open_turn(as_ada, Opening("hi"))
         second = open_turn(as_ada, again(first))
@@ -143,7 +165,9 @@ class TestWhereItIsRungFor:
 
 
 class TestWhatIsRefused:
-    @pytest.mark.parametrize("text", ["", " \n\t"])
+    @pytest.mark.parametrize(
+        "text", ["", " \n\t", " \n\u200b ", "\u2060\ufeff\u00ad", "\u200d\ufe0f", "\u3164\x07"]
+    )
     def test_an_empty_message(self, as_ada: Caller, text: str) -> None:
         with pytest.raises(errors.Invalid) as error:
             open_turn(as_ada, Opening(text))

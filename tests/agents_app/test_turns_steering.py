@@ -244,6 +244,15 @@ class TestWhatIsRefused:
         with pytest.raises(errors.Invalid):
             await say_more(engine, opened, text)
 
+    async def test_what_cannot_be_seen_while_it_runs(self, engine: Engine) -> None:
+        at = pause()
+        engine.runtime.scripts["hi"] = [at]
+        opened = await engine.say("hi")
+        async with engine.paused(opened, at):
+            with pytest.raises(errors.Invalid):
+                await say_more(engine, opened, "\n\u200b ")
+            at.go_on.set()
+
     async def test_more_than_its_length(self, engine: Engine) -> None:
         opened = await engine.say("hi")
         await say_more(engine, opened, "x" * LONGEST)
