@@ -1,50 +1,53 @@
 from collections.abc import Callable
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
+from permissions_app.admin.one_by_one import each_of
 from permissions_app.admin.read_only import ReadOnlyAdmin
 from permissions_app.grants import decide_request, revoke_grant
 from permissions_app.models.grants import GrantRequest, GrantScope, PermissionGrant
 from sessions_app.access.caller import Caller
-from sessions_app.access.services import caller_of_user
-from sessions_app.errors import ParachuteError
 
 
-def each_of(
+def decide_each(
     console: ReadOnlyAdmin, request: HttpRequest, rows: QuerySet[Any], act: Callable[[Caller, Any], object]
 ) -> None:
-    """Does it for one row after the other, and says of how many, and why not of the others."""
-    caller = caller_of_user(request.user)  # type: ignore[arg-type]
-    done, refused = 0, list[str]()
-    for row in rows.select_related("workspace"):
-        try:
-            act(caller, row)
-            done += 1
-        except ParachuteError as error:
-            refused.append(f"{row}: {error.message}")
-    if done:
+    if done := each_of(console, request, rows.select_related("workspace"), act):
         console.message_user(request, ngettext("%(n)d done.", "%(n)d done.", done) % {"n": done})
-    for why in refused[:10]:
-        console.message_user(request, why, messages.WARNING)
+
+
+class InForceFilter(admin.SimpleListFilter):
+    title = _("whether it is in force")
+    parameter_name = "in_force"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("yes", _("in force")), ("no", _("taken back"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if self.value() is None:
+            return queryset
+        return queryset.filter(revoked_at__isnull=self.value() == "yes")
 
 
 @admin.register(PermissionGrant)
 class PermissionGrantAdmin(ReadOnlyAdmin):
     list_display = ["agent", "child_agent", "scope", "session_id", "workspace", "granted_by", "created_at"]
     list_display += ["revoked_at"]
-    list_filter = ["workspace", "scope", ("revoked_at", admin.EmptyFieldListFilter)]
+    list_filter = ["workspace", "scope", InForceFilter]
     list_select_related = ["workspace", "granted_by"]
     search_fields = ["agent", "child_agent", "=session__id"]
     actions = ["revoke"]
 
     @admin.action(description=_("Take the chosen grants back"), permissions=["view"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[PermissionGrant]) -> None:
-        each_of(self, request, queryset, lambda caller, row: revoke_grant(caller, row.workspace.slug, row.pk))
+        decide_each(
+            self, request, queryset, lambda caller, row: revoke_grant(caller, row.workspace.slug, row.pk)
+        )
 
 
 @admin.register(GrantRequest)
@@ -71,7 +74,7 @@ class GrantRequestAdmin(ReadOnlyAdmin):
     def _decide(
         self, request: HttpRequest, queryset: QuerySet[GrantRequest], scope: GrantScope | None
     ) -> None:
-        each_of(
+        decide_each(
             self,
             request,
             queryset,

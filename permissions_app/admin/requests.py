@@ -9,10 +9,9 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from permissions_app import services
+from permissions_app.admin.one_by_one import each_of
 from permissions_app.audit.masking import about
 from permissions_app.models import RequestStatus, ToolRequest
-from sessions_app.access.services import caller_of_user
-from sessions_app.errors import ParachuteError
 
 
 @admin.register(ToolRequest)
@@ -59,14 +58,8 @@ class ToolRequestAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         self._decide(request, chosen, services.deny)
 
     def _decide(self, request: HttpRequest, chosen: QuerySet[ToolRequest], decide: Any) -> None:
-        """As anybody: within the workspaces of who presses, and only what is not decided yet."""
-        caller, count = caller_of_user(request.user), 0  # type: ignore[arg-type]
-        for each in chosen:
-            try:
-                decide(caller, each.pk)
-                count += 1
-            except ParachuteError as error:
-                self.message_user(request, f"{each}: {error.message}", messages.WARNING)
+        """Within the workspaces of who presses, and only what is not decided yet."""
+        count = each_of(self, request, chosen, lambda caller, row: decide(caller, row.pk))
         self.message_user(
             request, ngettext("%d request was decided.", "%d requests were decided.", count) % count
         )

@@ -83,13 +83,13 @@ def given(caller: Caller, workspace: Workspace, wanted: Wanted) -> tuple[Permiss
 def revoke_grant(caller: Caller, slug: str, grant_id: UUID) -> None:
     """From the next spawn on. Sessions that were started by it go on."""
     workspace = rights.workspace_of(caller, slug)
-    grant = PermissionGrant.objects.active().filter(workspace=workspace, pk=grant_id).first()
+    grant = PermissionGrant.objects.filter(workspace=workspace, pk=grant_id).first()
     if grant is None:
         raise NotFound
     rights.check(caller, workspace, grant.scope)
     still = PermissionGrant.objects.active().filter(pk=grant.pk)
     if still.update(revoked_at=timezone.now(), revoked_by_id=caller.user_id) != 1:
-        raise NotFound  # somebody else was quicker
+        raise NotFound(_("This grant is taken back already."))
     _record(caller, grant, Outcome.REVOKED)
 
 

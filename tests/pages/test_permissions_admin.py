@@ -1,18 +1,23 @@
 """What operators see and do about permissions in the console."""
 
 import json
+import re
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
+from agents_app.turns.opening import Opening, open_turn
 from permissions_app.audit import AuditKind, Entry, Outcome
 from permissions_app.audit.appending import append
 from permissions_app.grants import holds_spawn_grant, request_grant
 from permissions_app.models import AuditRow, GrantRequest, PermissionGrant
 from sessions_app.access.models import Workspace
+from sessions_app.access.services import caller_of_user
 from sessions_app.models import Session
+from tests.asked import asks
 from tests.pages.browsing import Enter
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -20,6 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 ROWS = "/admin/permissions_app/auditrow/"
 REQUESTS = "/admin/permissions_app/grantrequest/"
 GRANTS = "/admin/permissions_app/permissiongrant/"
+TOOLS = "/admin/permissions_app/toolrequest/"
 
 
 @pytest.fixture
@@ -95,6 +101,54 @@ def test_a_grant_is_taken_back(as_ada_in: Client, session: Session) -> None:
     )
     act(as_ada_in, GRANTS, "revoke", grant.pk)
     assert not holds_spawn_grant(session.workspace, "default", "writer", None)
+
+
+@pytest.fixture
+def taken_back(as_ada_in: Client, session: Session) -> PermissionGrant:
+    given = {"workspace": session.workspace, "agent": "default", "scope": "persistent"}
+    grant: PermissionGrant = PermissionGrant.objects.create(child_agent="writer", **given)
+    act(as_ada_in, GRANTS, "revoke", grant.pk)
+    PermissionGrant.objects.create(child_agent="reader", **given)
+    return grant
+
+
+def test_a_grant_that_is_taken_back_already_is_said_to_be(
+    as_ada_in: Client, taken_back: PermissionGrant
+) -> None:
+    page = act(as_ada_in, GRANTS, "revoke", taken_back.pk)
+    assert "may start writer: This grant is taken back already." in page
+
+
+def test_grants_are_filtered_by_whether_they_are_in_force(
+    as_ada_in: Client, taken_back: PermissionGrant
+) -> None:
+    page = as_ada_in.get(GRANTS).content.decode()
+    for words, child in (("in force", "reader"), ("taken back", "writer")):
+        [query] = re.findall(rf'<a href="([^"]*)">\s*{words}</a>', page)
+        [grant] = as_ada_in.get(GRANTS + query).context["cl"].result_list
+        assert grant.child_agent == child
+
+
+def test_of_many_that_are_refused_ten_are_told_and_how_many_more(as_ada_in: Client, session: Session) -> None:
+    now = timezone.now()
+    given = {"session": session, "agent": "default", "status": "denied", "decided_at": now}
+    asked = [
+        GrantRequest.objects.create(workspace=session.workspace, child_agent=f"writer-{n}", **given)
+        for n in range(12)
+    ]
+    page = act(as_ada_in, REQUESTS, "deny", *(each.pk for each in asked))
+    assert page.count("decided this already") == 10
+    assert "2 more were refused." in page
+
+
+def test_of_many_tools_that_are_refused_ten_are_told_and_how_many_more(as_ada_in: Client, ada: User) -> None:
+    opened = open_turn(caller_of_user(ada), Opening("hi"))
+    asked = [asks(opened.session_id).pk for _ in range(11)]
+    assert "11 requests were decided." in act(as_ada_in, TOOLS, "do_not_allow", *asked)
+    page = act(as_ada_in, TOOLS, "do_not_allow", *asked)
+    assert page.count("This is decided already: ") == 10
+    assert "1 more was refused." in page
+    assert "0 requests were decided." in page
 
 
 def test_an_operator_decides_only_where_they_are_a_member(
