@@ -1,15 +1,20 @@
+import logging
 from collections.abc import Iterator
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import HttpRequest, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from permissions_app.admin.read_only import ReadOnlyAdmin
 from permissions_app.audit.exporting import lines
+from permissions_app.audit.reading import NOT_READABLE, any_text
 from permissions_app.models.audit import AuditRow, AuditSeal
+
+log = logging.getLogger(__name__)
 
 
 class ValuesFilter(admin.AllValuesFieldListFilter):
@@ -20,8 +25,34 @@ class ValuesFilter(admin.AllValuesFieldListFilter):
             yield choice if choice["display"] != "" else {**choice, "display": _("(none)")}
 
 
+class AnyValueAdmin(ReadOnlyAdmin):
+    """SQLite keeps any value in any column: where one cannot be read, the page says so, and shows no row."""
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        try:
+            with any_text():
+                return self._page(request, extra_context)
+        except NOT_READABLE:
+            log.exception("A page of the audit could not be shown.")
+        said = _(
+            "Something here cannot be read, so nothing is shown. Run manage.py verify_audit: it names it."
+        )
+        self.message_user(request, said, messages.ERROR)
+        request.shows_nothing = True  # type: ignore[attr-defined]
+        return self._page(request, extra_context)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows = super().get_queryset(request)
+        return rows.none() if hasattr(request, "shows_nothing") else rows
+
+    def _page(self, request: HttpRequest, extra_context: Any) -> HttpResponse:
+        """Rendered at once: rows are read while it is."""
+        answer: HttpResponse = super().changelist_view(request, extra_context)
+        return answer.render() if isinstance(answer, TemplateResponse) else answer
+
+
 @admin.register(AuditRow)
-class AuditRowAdmin(ReadOnlyAdmin):
+class AuditRowAdmin(AnyValueAdmin):
     list_display = ["at", "kind", "outcome", "tool", "summary", "rule", "who", "session_id", "latency_ms"]
     list_filter = ["kind", "outcome", "at", ("tool", ValuesFilter), ("rule", ValuesFilter)]
     search_fields = ["=session_id", "=turn_id", "=tool_use_id", "who", "tool", "rule", "summary", "pattern"]
@@ -38,6 +69,6 @@ class AuditRowAdmin(ReadOnlyAdmin):
 
 
 @admin.register(AuditSeal)
-class AuditSealAdmin(ReadOnlyAdmin):
+class AuditSealAdmin(AnyValueAdmin):
     list_display = ["number", "at", "mac"]
     date_hierarchy = "at"

@@ -5,6 +5,7 @@ import re
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -57,6 +58,22 @@ def test_the_audit_is_shown_filtered_and_found(
         page = as_ada_in.get(ROWS + query).content
         assert b"Bash" in page
     assert b"1 audit row" in as_ada_in.get(ROWS + "?outcome__exact=denied").content
+
+
+@pytest.mark.parametrize("value", ["'x'", "CAST(x'ff' AS TEXT)"])
+@pytest.mark.parametrize("column", ["at", "entry", "session_id", "turn_id", "tool", "summary"])
+def test_where_a_row_cannot_be_read_the_page_says_what_to_do(
+    as_ada_in: Client, rows: list[AuditRow], column: str, value: str
+) -> None:
+    if connection.vendor != "sqlite":
+        pytest.skip("This database takes only what a column is for.")
+    spoilt = f"UPDATE permissions_app_auditrow SET {column} = {value} WHERE id = {rows[0].pk}"
+    with connection.cursor() as cursor:
+        cursor.execute(spoilt)
+    answer = as_ada_in.get(ROWS)
+    assert answer.status_code == 200
+    is_readable = column in ("tool", "summary") and value == "'x'"
+    assert ("manage.py verify_audit" in answer.content.decode()) is not is_readable
 
 
 def test_what_came_under_no_rule_has_a_name_to_filter_by(as_ada_in: Client, rows: list[AuditRow]) -> None:
