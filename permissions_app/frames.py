@@ -31,6 +31,7 @@ def as_end(request: ToolRequest) -> tuple[EventType, dict[str, Any]]:
     return EventType.PERMISSION_RESOLVED, {
         "requestId": str(request.pk),
         "decision": request.status if was_decided else RequestStatus.EXPIRED,
+        "canStillBeAllowed": request.status == RequestStatus.EXPIRED,  # for a day; not when its turn has gone
         "pattern": request.pattern or None,
         "scope": request.scope or None,
         "reason": request.reason or None,

@@ -207,11 +207,12 @@ def _is_on_host(request_id: str) -> bool:
 
 def _resolved(item: Item | None, event: Event) -> Item | None:
     if item is not None:
+        was_given_up = event["decision"] == "expired" and not event.get("canStillBeAllowed", True)
         item.facts |= {
-            "status": event["decision"],
+            "status": "given_up" if was_given_up else event["decision"],
             "by": event.get("decidedBy"),
             "pattern": event.get("pattern"),  # grants have none
-            "why_not": event.get("reason"),  # older rows have none
+            "why_not": event.get("reason"),  # older rows have neither this nor `canStillBeAllowed`
         }
     return item
 

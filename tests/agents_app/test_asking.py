@@ -74,6 +74,7 @@ async def test_what_a_person_allows_runs(engine: Engine) -> None:
     assert written[8].payload == {
         "requestId": str(request.pk),
         "decision": "granted",
+        "canStillBeAllowed": False,
         "pattern": None,
         "scope": "once",
         "reason": None,

@@ -321,6 +321,16 @@ def test_it_is_stopped_while_it_asks(house: House, tab: Tab) -> None:
     expect(tab.log).to_contain_text("Stopped.")
     expect(tab.page).to_have_title("stop asking · Parachute")
     tab.rests()
+    assert_was_given_up(tab.log.locator(".ask"))
+    assert_is_for_everybody(tab.page)
+    tab.page.reload()
+    assert_was_given_up(tab.log.locator(".ask"))
+
+
+def assert_was_given_up(card: Locator) -> None:
+    expect(card).to_contain_text("Its turn was stopped or lost, so it was not done.")
+    expect(card).not_to_contain_text("Nobody answered")
+    expect(card.locator("button, select, input")).to_have_count(0)
 
 
 def wants_two_pages(house: House, tab: Tab, words: str) -> Locator:

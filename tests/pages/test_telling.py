@@ -236,6 +236,17 @@ class TestACard:
         assert "Allow once" in found
         assert "+ evil<" in found
 
+    @pytest.mark.parametrize("to_operator", [True, False])
+    @pytest.mark.parametrize("on_host", [True, False])
+    def test_offers_nothing_when_its_turn_was_stopped(self, to_operator: bool, on_host: bool) -> None:
+        teller = Teller(to_operator=to_operator, on_host=on_host)
+        asks(teller, "Write", file_path="/vault/AGENTS.md", content="fine")
+        over = {"requestId": "1", "decision": "expired", "canStillBeAllowed": False}
+        found = teller.shown("permission_resolved", **over)
+        assert "Its turn was stopped or lost, so it was not done." in found
+        assert "Nobody answered" not in found
+        assert "<button" not in found
+
     def test_says_why_it_was_denied(self, teller: Teller) -> None:
         asks(teller, "Read", file_path="a")
         over = {"requestId": "1", "decision": "denied", "decidedBy": "ada", "pattern": None}

@@ -1,0 +1,35 @@
+"""What the end of a request says to those who read it."""
+
+import pytest
+from django.utils import timezone
+
+from agents_app.turns.opening import Opening, open_turn
+from permissions_app.frames import as_end
+from permissions_app.models import RequestStatus, ToolRequest
+from sessions_app.access.caller import Caller
+from tests.asked import asks
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def request_(as_ada: Caller, monkeypatch: pytest.MonkeyPatch) -> ToolRequest:
+    monkeypatch.setattr("agents_app.turns.saying.ring_workers", lambda *_: None)
+    return asks(open_turn(as_ada, Opening("hi")).session_id)
+
+
+@pytest.mark.parametrize(
+    ("status", "decision", "can_still_be_allowed"),
+    [
+        (RequestStatus.GRANTED, "granted", False),
+        (RequestStatus.DENIED, "denied", False),
+        (RequestStatus.EXPIRED, "expired", True),
+        (RequestStatus.ABORTED, "expired", False),
+    ],
+)
+def test_it_says_whether_it_can_still_be_allowed(
+    request_: ToolRequest, status: RequestStatus, decision: str, can_still_be_allowed: bool
+) -> None:
+    request_.status, request_.decided_at = status, timezone.now()
+    _, told = as_end(request_)
+    assert (told["decision"], told["canStillBeAllowed"]) == (decision, can_still_be_allowed)
