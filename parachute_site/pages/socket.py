@@ -121,14 +121,15 @@ class Pane:
         await self._say_children([], is_all=True)
 
     def _told(self, rows: list[Payload]) -> list[Payload]:
-        """Of several rows about one item the last has it all."""
+        """Of several rows about one item the first has it, as it is after all of them: so it comes to stand
+        where it began. An answer has it too: it may be about a turn whose rows the page passes over."""
         items = [self._telling.take(row) for row in rows]
-        last = {item.id: at for at, item in enumerate(items) if item}
+        first = {item.id: at for at, item in reversed([*enumerate(items)]) if item}
         for row in rows:
             if row["type"] in TERMINAL:
                 self._telling.turns.pop(row["turnId"], None)
         return [
-            _about(row) | (_place(item) if item and last[item.id] == at else {})
+            _about(row) | (_place(item) if item and (first[item.id] == at or row["type"] in ANSWERS) else {})
             for at, (row, item) in enumerate(zip(rows, items, strict=True))
         ]
 

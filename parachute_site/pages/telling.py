@@ -145,7 +145,7 @@ class Telling:
         return item
 
     def _ask(self, turn: TurnTold, event: Event) -> Item:
-        """Above the tool that it is about, in the words of what would happen."""
+        """Below the tool that it is about, in the words of what would happen."""
         facts = ask_facts(event, self._folder, to_operator=self._to_operator)
         item = self._add(turn, event, "ask", **facts)
         self._asks[event["id"]] = item

@@ -197,6 +197,31 @@ def test_what_is_allowed_is_done_once(house: House, tab: Tab) -> None:
     expect(tab.log.locator(".tool")).not_to_contain_text("failed")
 
 
+def test_after_a_reload_in_the_middle_of_a_turn_everything_stands_where_it_stood(
+    house: House, tab: Tab
+) -> None:
+    note = str(house.up.vault / "CLAUDE.md")
+    writes = calls("Write", file_path=note, content="in order\n")
+    asks = calls("AskUserQuestion", questions=[QUESTION])
+    house.model.script("keep the order", [writes, asks, say("So be it.")])
+    tab.open().say("keep the order")
+    answer(tab.log.locator(".ask"), "Allow once")
+    question = tab.log.locator("[data-questions]")
+    expect(question).to_be_visible()
+    shown = tab.log.locator(".turn > *")
+    before = shown.evaluate_all(IN_ORDER)
+    tab.page.reload()
+    expect(question).to_be_visible()
+    assert shown.evaluate_all(IN_ORDER) == before
+    assert [each.split("-")[0] for each in before] == ["row", "tool", "row", "tool", "row"]
+    tab.log.get_by_label("Conference").check()
+    answer(tab.log.locator(".ask").last, "Answer")
+    tab.rests()
+
+
+IN_ORDER = "(parts) => parts.map(({ id }) => id)"
+
+
 def test_a_key_answers_and_nobody_who_writes_answers_by_it(house: House, tab: Tab) -> None:
     wants_to_steer(house, "by a key")
     tab.open().say("by a key")
