@@ -44,11 +44,20 @@ export class About {
   }
 
   get isWalled() {
-    return this.acting?.dataset.walled.split(" ").includes(document.querySelector("#trust")?.value) ?? false; // who may only read has no choice
+    return this.acting?.dataset.walled.split(" ").includes(this.trust) ?? false;
   }
 
+  // Who may only read has no choice.
+  get trust() {
+    return document.querySelector("#trust")?.value;
+  }
+
+  // What the switch means depends on what it may reach.
   wall() {
     if (!this.acts) return;
+    const isAnywhere = this.trust === "full";
+    document.querySelector("#acts-here").hidden = isAnywhere;
+    document.querySelector("#acts-anywhere").hidden = !isAnywhere;
     document.querySelector("#acts-unwalled").hidden = this.isWalled;
     this.acts.disabled = this.acts.ariaChecked !== "true" && !this.isWalled && !("operator" in this.acting.dataset);
   }

@@ -1,5 +1,6 @@
 """What stands around a conversation: its files, its title, the list, the choices, how light the page is."""
 
+import re
 import threading
 from pathlib import Path
 
@@ -233,12 +234,39 @@ def test_without_a_wall_it_is_off_and_an_operator_may_switch_it_on(house: House,
     acts = tab.page.get_by_role("switch", name="Act without asking")
     expect(acts).not_to_be_checked()
     expect(tab.page.get_by_text("No wall stands around this chat")).to_be_visible()
+    assert_is_for_everybody(tab.page)
     acts.click()
     expect(acts).to_be_checked()
     tab.page.reload()
     ready(tab.page)
     tab.page.locator("#more > summary").click()
     expect(acts).to_be_checked()
+
+
+def test_what_the_switch_means_is_said_of_the_trust_that_is_chosen(tab: Tab) -> None:
+    """Also to who hears the page."""
+    tab.open().ask("a careful thing, or anything")
+    tab.page.locator("#more > summary").click()
+    here = tab.page.get_by_text("It writes in this folder without asking you.")
+    anywhere = tab.page.get_by_text("It runs commands, and reads and writes anywhere on this computer")
+    acts = tab.page.get_by_role("switch", name="Act without asking")
+    expect(here).to_be_visible()
+    expect(anywhere).to_be_hidden()
+    expect(acts).to_have_accessible_description(
+        re.compile("^It writes in this folder.*named, it asks all the same.$")
+    )
+    tab.open().page.locator("#trust").select_option("full")
+    tab.ask("anything")
+    tab.page.locator("#more > summary").click()
+    expect(anywhere).to_be_visible()
+    expect(here).to_be_hidden()
+    expect(acts).to_have_accessible_description(
+        re.compile("^It runs commands.*No wall stands around this chat")
+    )
+    tab.page.reload()
+    ready(tab.page)
+    tab.page.locator("#more > summary").click()
+    expect(anywhere).to_be_visible()
 
 
 def kept(house: House, tab: Tab) -> dict[str, object]:
