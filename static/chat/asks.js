@@ -1,6 +1,7 @@
 // Where a person is needed: the answers, and the time that is left.
 
 import { call } from "./api.js";
+import { words } from "./html.js";
 
 const BEAT = 20_000; // ms: while somebody looks at a card, its clock stands
 const STILL = 1000; // ms: that long a card stands in its place before it can be answered
@@ -176,6 +177,7 @@ export class Asks {
       this.complain(null);
     } catch (error) {
       controls.forEach((each) => (each.disabled = false));
+      if (error.isAway) error.message = words.unanswered;
       this.complain(error);
     }
   }

@@ -260,6 +260,21 @@ def test_who_denies_may_say_why_and_the_agent_hears_it(house: House, tab: Tab) -
     expect(tab.log.locator(".ask")).to_contain_text("No, not yet")
 
 
+def test_an_answer_that_could_not_be_sent_is_told_as_one(house: House, tab: Tab) -> None:
+    wants_to_steer(house, "nobody is there")
+    tab.open().say("nobody is there")
+    card = tab.log.locator(".ask")
+    tab.page.route("**/deny", lambda route: route.abort(), times=1)
+    answer(card, "Deny")
+    trouble = tab.page.get_by_role("alert")
+    expect(trouble).to_have_text("Your answer was not sent. Answer again when the server is back.")
+    answer(card, "Deny")
+    expect(card).to_contain_text("Denied by admin.")
+    expect(trouble).to_be_hidden()
+    tab.rests()
+    tab.complaints.clear()  # a browser says on its console that the request failed
+
+
 def test_in_the_inbox_too(house: House, tab: Tab, other_tab: Tab) -> None:
     wants_to_steer(house, "say why there")
     tab.open().say("say why there")
