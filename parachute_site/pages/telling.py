@@ -46,6 +46,7 @@ class TurnTold:
     opened_seq: int = 0
     items: list[Item] = field(default_factory=list)
     tools: dict[str, Item] = field(default_factory=dict)
+    asks: dict[str, Item] = field(default_factory=dict)  # by the tool that they are about
     denials: dict[str, str] = field(default_factory=dict)
     last_at: datetime | None = None
     is_over: bool = False
@@ -127,11 +128,14 @@ class Telling:
         if item is None:
             return None
         content, is_cut = tools.result(event["content"])
+        ask = turn.asks.get(event["toolUseId"])
+        was_stopped = event["isError"] and ask is not None and ask.facts["status"] in ("pending", "given_up")
         item.facts |= {
             "has_result": True,
-            "content": content,
+            "was_stopped": was_stopped,  # while it was asked about: what it says then is for the model
+            "content": "" if was_stopped else content,
             "is_cut": is_cut or event["truncated"],
-            "is_error": event["isError"],
+            "is_error": event["isError"] and not was_stopped,
             "seconds": event["durationMs"] / 1000,
         }
         return item
@@ -148,7 +152,7 @@ class Telling:
         """Below the tool that it is about, in the words of what would happen."""
         facts = ask_facts(event, self._folder, to_operator=self._to_operator)
         item = self._add(turn, event, "ask", **facts)
-        self._asks[event["id"]] = item
+        self._asks[event["id"]] = turn.asks[event["toolUseId"]] = item
         return item
 
     def _question(self, turn: TurnTold, event: Event) -> Item:

@@ -362,6 +362,7 @@ def test_it_is_stopped_while_it_asks(house: House, tab: Tab) -> None:
     expect(tab.page).to_have_title("stop asking · Parachute")
     tab.rests()
     assert_was_given_up(tab.log.locator(".ask"))
+    expect(tab.log.locator(".tool .took")).to_have_text("stopped")
     assert_is_for_everybody(tab.page)
     tab.page.reload()
     assert_was_given_up(tab.log.locator(".ask"))

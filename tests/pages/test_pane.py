@@ -17,6 +17,7 @@ ASKS: dict[str, Any] = {
     "id": "1",
     "sessionId": str(SESSION),
     "toolName": "Write",
+    "toolUseId": "t",
     "permissionType": "write",
     "input": {"file_path": "/vault/CLAUDE.md", "content": "x"},
     "suggestedGrants": [],

@@ -247,6 +247,24 @@ class TestACard:
         assert "Nobody answered" not in found
         assert "<button" not in found
 
+    def test_that_nobody_answered_before_its_turn_was_stopped_says_so_of_its_tool(
+        self, teller: Teller
+    ) -> None:
+        teller.uses("Write", file_path="/vault/AGENTS.md", content="fine")
+        asks(teller, "Write", file_path="/vault/AGENTS.md", content="fine")
+        found = teller.answered("The user doesn't want to proceed.", is_error=True)
+        assert ">stopped</span>" in found
+        for absent in ("failed", "running", "doesn"):
+            assert absent not in found
+
+    def test_that_was_answered_leaves_the_tool_its_own_words(self, teller: Teller) -> None:
+        teller.uses("Write", file_path="/vault/AGENTS.md", content="fine")
+        asks(teller, "Write", file_path="/vault/AGENTS.md", content="fine")
+        teller.tell("permission_resolved", requestId="1", decision="granted", canStillBeAllowed=False)
+        found = teller.answered("No room on the disk.", is_error=True)
+        assert "failed" in found
+        assert "No room on the disk." in found
+
     def test_says_why_it_was_denied(self, teller: Teller) -> None:
         asks(teller, "Read", file_path="a")
         over = {"requestId": "1", "decision": "denied", "decidedBy": "ada", "pattern": None}
@@ -375,6 +393,7 @@ def asks(teller: Teller, tool: str, *wider: dict[str, str], **given: Any) -> str
         "id": "1",
         "sessionId": "2",
         "toolName": tool,
+        "toolUseId": "use-0",
         "permissionType": {"Write": "write", "Bash": "bash", "Read": "read"}.get(tool, "other"),
         "input": given,
         "suggestedGrants": [{"scope": "once", "pattern": "", "label": "once"}, *wider],
