@@ -127,18 +127,17 @@ with standing_still(sys.argv[1:2]): pass
 """
 
 
+@pytest.mark.parametrize("turn", range(3))
 @pytest.mark.parametrize("walled", BUBBLEWRAP, ids=" ".join, indirect=True)
-def test_nobody_is_left_standing_whose_worker_is_killed_meanwhile(walled: Runs) -> None:
+def test_nobody_is_left_standing_whose_worker_is_killed_meanwhile(walled: Runs, turn: int) -> None:
     sign = walled.vault / "Notes/stopped"  # root, behind the wall of another user, cannot make it
     with agent(walled, FORKS, "Notes/ticks") as mark:
-        for _ in range(3):
-            sign.touch()
-            worker = subprocess.Popen(
-                (PYTHON, "-c", STOPS_AND_WAITS, mark, str(sign)), cwd=Path(__file__).parents[2]
-            )
-            with worker:
-                goes_on(sign)
-                worker.kill()
-            sign.unlink()
-            none_is_left_standing(mark)
-            goes_on(walled.vault / "Notes/ticks")
+        sign.touch()
+        worker = subprocess.Popen(
+            (PYTHON, "-c", STOPS_AND_WAITS, mark, str(sign)), cwd=Path(__file__).parents[2]
+        )
+        with worker:
+            goes_on(sign)
+            worker.kill()
+        none_is_left_standing(mark)
+        goes_on(walled.vault / "Notes/ticks")
