@@ -79,7 +79,8 @@ async def deny_permission(
     f"{ONE}/open",
     response={200: Card, **REFUSED},
     summary="Say that its card is open",
-    description="Its clock stands for a minute from now, and for half an hour at most. Say it again.",
+    description="Its clock stands for a minute from now, and for half an hour at most. Say it again. "
+    "One that is decided already is told as it is.",
 )
 async def open_card(request: HttpRequest, request_id: UUID) -> Any:
     return await in_thread(services.open_card)(caller_of(request), request_id)

@@ -173,6 +173,7 @@ class Answered(Wire):
 
 class Card(Wire):
     id: UUID
+    status: str = Field(description="`pending`, or what was decided meanwhile: then no clock of it moves")
     expires_at: datetime
 
 

@@ -107,10 +107,11 @@ export class Asks {
     if (!until || document.hidden) return; // it has no clock, or nobody looks
     const before = until.dataset.until;
     try {
-      const { expiresAt } = await call("POST", `/api/permissions/${card.dataset.request}/open`, {});
+      const { status, expiresAt } = await call("POST", `/api/permissions/${card.dataset.request}/open`, {});
+      if (status !== "pending") return; // the stream says what became of it
       until.dataset.until = expiresAt;
     } catch {
-      // it was answered meanwhile, and the stream says so; or nobody is there, and the page says that
+      // nobody is there, and the page says so
     }
     until.toggleAttribute("data-runs", Date.parse(until.dataset.until) <= Date.parse(before));
     this.tick();

@@ -251,9 +251,18 @@ async def test_who_comes_second_is_told_so(ada_calls: Web, ben_calls: Web, reque
         "id": str(request_.pk),
         "decision": "denied",
     }
-    for act in ("grant", "deny", "open"):
+    for act in ("grant", "deny"):
         answer = await ben_calls.post(f"/api/permissions/{request_.pk}/{act}")
         assert answer.refused == (409, "already_decided")
+
+
+async def test_who_has_a_card_open_that_is_answered_in_that_moment_made_no_mistake(
+    ada_calls: Web, ben_calls: Web, request_: ToolRequest
+) -> None:
+    await ada_calls.post(f"/api/permissions/{request_.pk}/deny")
+    for act in ("open", "close"):
+        card = await ben_calls.post(f"/api/permissions/{request_.pk}/{act}")
+        assert (card.status, card.json["status"]) == (200, "denied")
 
 
 async def test_a_viewer_decides_nothing(
@@ -285,6 +294,7 @@ async def test_in_another_session_it_is_not_found(ada_calls: Web, request_: Tool
 async def test_an_open_card_has_more_time(ada_calls: Web, request_: ToolRequest) -> None:
     before = request_.expires_at.isoformat().replace("+00:00", "Z")
     answer = await ada_calls.post(f"/api/permissions/{request_.pk}/open")
+    assert answer.json["status"] == "pending"
     assert answer.json["expiresAt"] > before
     closed = await ada_calls.post(f"/api/permissions/{request_.pk}/close")
     assert closed.json["expiresAt"] < answer.json["expiresAt"]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 
 from agents_app.demo_model.wire import Reply, ToolUse, say
 from tests.browser.house import House, Tab, answer, ready, settled
@@ -147,12 +147,32 @@ def test_a_card_that_is_open_waits_in_every_tab_and_counts_only_where_its_clock_
     asked = house.program.session(tab.session)["pendingPermissions"][0]
     began, ends = (datetime.fromisoformat(asked[name]) for name in ("createdAt", "expiresAt"))
     assert ends - began > timedelta(seconds=PERMISSION_TIMEOUT)  # both have said that they have it open
-    same = {"id": asked["id"], "expiresAt": asked["expiresAt"]}
+    same = {"id": asked["id"], "status": "pending", "expiresAt": asked["expiresAt"]}
     other_tab.page.route("**/open", lambda route: route.fulfill(json=same))  # as after half an hour
     other_tab.page.reload()
     expect(clocks[1]).to_have_text(re.compile(r"^answers itself with no in \d:\d\d$"))
     answer(other_tab.page.locator(".ask"), "Deny")
     tab.rests()
+
+
+def test_a_card_that_is_answered_in_the_moment_in_which_another_page_opens_it(
+    house: House, tab: Tab, other_tab: Tab
+) -> None:
+    """Nothing went wrong there, and nothing is complained of."""
+    wants_to_steer(house, "in that very moment")
+    tab.open().say("in that very moment")
+    card = tab.log.locator(".ask")
+    expect(card).to_contain_text("May it write")
+    held: list[Route] = []
+    other_tab.page.route("**/open", lambda route: held.append(route))
+    with other_tab.page.expect_request("**/open"):
+        there = other_tab.open("/inbox").page.locator(".asked .ask")
+    answer(card, "Deny")
+    tab.rests()
+    with other_tab.page.expect_response("**/open") as told:
+        held[0].continue_()
+    assert told.value.json()["status"] == "denied"
+    expect(there).to_have_count(0)
 
 
 def test_what_a_child_asks_is_answered_in_the_chat_that_started_it(

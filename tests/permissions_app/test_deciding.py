@@ -352,11 +352,13 @@ class TestOpenCards:
         assert opened.opened_until == long_ago + timedelta(minutes=30)
         assert opened.expires_at - opened.opened_until < timedelta(seconds=31)
 
-    def test_one_that_is_decided_cannot_be_opened(self, session: Session, as_ada: Caller) -> None:
+    def test_one_that_is_decided_is_told_as_it_is(self, session: Session, as_ada: Caller) -> None:
         request = asks(session.pk)
         services.deny(as_ada, request.pk)
-        with pytest.raises(AlreadyDecided):
-            services.open_card(as_ada, request.pk)
+        denied = ToolRequest.objects.values().get()
+        for act in (services.open_card, services.close_card):
+            assert act(as_ada, request.pk).status == "denied"
+        assert ToolRequest.objects.values().get() == denied
 
 
 def test_the_console_decides_many_at_once(session: Session, ada: User, client: Client) -> None:
