@@ -77,7 +77,7 @@ async def deny_permission(
 
 @router.post(
     f"{ONE}/open",
-    response={200: Card, **REFUSED},
+    response={200: Card, **refusals(401, 403, 404)},
     summary="Say that its card is open",
     description="Its clock stands for a minute from now, and for half an hour at most. Say it again. "
     "One that is decided already is told as it is.",
@@ -86,7 +86,9 @@ async def open_card(request: HttpRequest, request_id: UUID) -> Any:
     return await in_thread(services.open_card)(caller_of(request), request_id)
 
 
-@router.post(f"{ONE}/close", response={200: Card, **REFUSED}, summary="Say that its card is closed")
+@router.post(
+    f"{ONE}/close", response={200: Card, **refusals(401, 403, 404)}, summary="Say that its card is closed"
+)
 async def close_card(request: HttpRequest, request_id: UUID) -> Any:
     return await in_thread(services.close_card)(caller_of(request), request_id)
 
