@@ -26,6 +26,7 @@ def as_end(request: ToolRequest) -> tuple[EventType, dict[str, Any]]:
             "requestId": str(request.pk),
             "answers": answers,
             "timedOut": not was_answered,
+            "givenUp": request.status == RequestStatus.ABORTED,  # with its turn, before its time was over
         }
     was_decided = request.status in (RequestStatus.GRANTED, RequestStatus.DENIED)
     return EventType.PERMISSION_RESOLVED, {

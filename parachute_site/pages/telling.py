@@ -227,7 +227,12 @@ def _answered(item: Item | None, event: Event) -> Item | None:
             {"question": each["question"], "answer": _answer(event["answers"].get(each["question"]))}
             for each in item.facts["questions"]
         ]
-        item.facts |= {"is_over": True, "timed_out": event["timedOut"], "answered": answers}
+        item.facts |= {
+            "is_over": True,
+            "timed_out": event["timedOut"],
+            "given_up": event.get("givenUp"),  # older rows do not have it
+            "answered": answers,
+        }
     return item
 
 

@@ -10,7 +10,7 @@ OUTCOMES = {
     RequestStatus.DENIED: Outcome.DENIED,
     RequestStatus.ANSWERED: Outcome.ANSWERED,
     RequestStatus.EXPIRED: Outcome.EXPIRED,
-    RequestStatus.ABORTED: Outcome.EXPIRED,
+    RequestStatus.ABORTED: Outcome.ABORTED,
 }
 
 

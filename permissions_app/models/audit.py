@@ -28,6 +28,7 @@ class Outcome(models.TextChoices):
     GRANTED = "granted", _("Granted")
     ANSWERED = "answered", _("Answered")
     EXPIRED = "expired", _("Expired")
+    ABORTED = "aborted", _("Stopped")  # or lost, with its turn
     REVOKED = "revoked", _("Revoked")
 
 

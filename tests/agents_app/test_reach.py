@@ -302,7 +302,9 @@ async def test_each_step_is_a_row_of_the_audit(
     ]
 
 
-async def test_a_turn_that_is_stopped_asks_no_more(engine: Engine, runtime: WithReach, shell: Hold) -> None:
+async def test_a_turn_that_is_stopped_asks_no_more(
+    engine: Engine, runtime: WithReach, shell: Hold, audited: list[Entry]
+) -> None:
     async with running(engine, shell) as opened:
         waiting = asyncio.create_task(runtime.reach("pypi.org"))
         (request,) = await asked(opened)
@@ -311,6 +313,7 @@ async def test_a_turn_that_is_stopped_asks_no_more(engine: Engine, runtime: With
             await waiting
     assert (await decided(request)).status == RequestStatus.ABORTED
     assert types(await events(opened))[-1] == "aborted"
+    assert [each.outcome for each in audited if each.kind == "answer"] == ["aborted"]
 
 
 async def test_a_fetch_opens_its_host_while_it_runs_and_not_longer(

@@ -336,6 +336,16 @@ def test_a_question_that_nobody_answered_shows_no_answer_for_each(teller: Teller
     assert found.count("no answer") == 2
 
 
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [({}, "Nobody answered in time"), ({"givenUp": True}, "Its turn was stopped or lost")],
+)
+def test_a_question_that_nobody_answered_says_why(teller: Teller, more: dict[str, bool], says: str) -> None:
+    """Older events do not say whether the turn was stopped."""
+    teller.tell("user_question", requestId="1", sessionId="2", questions=[], expiresAt=None)
+    assert says in teller.shown("question_answered", requestId="1", answers={}, timedOut=True, **more)
+
+
 def test_a_host_that_a_command_wants_is_asked_about_by_its_name(teller: Teller) -> None:
     wider = {"scope": "folder", "pattern": "https://pypi.org/", "label": "pages of pypi.org"}
     found = asks(teller, "Reach", wider, url="https://pypi.org/")
