@@ -21,6 +21,8 @@ _ENDS_JOINED = re.compile(r"(?<!\\)((?:\\\\)*)\\\n\s*\Z")
 # At the start of a line a joined line end says nothing, and the parser stumbles over it.
 _STARTS_JOINED = re.compile(r"(\A|\n)(?:\\\n)+")
 _JOINED = re.compile(rb"(?:\\\n)+")
+_ONE_WORD = frozenset({"word", "concatenation", "command_name"})
+_WHOLE = frozenset({"concatenation", "string", "translated_string", "expansion"})  # their parts are one word
 
 
 class Unreadable(Exception):
@@ -62,7 +64,8 @@ def _repaired(source: bytes, root: Node) -> bytes:
 
     `su\\<newline>do` is one word to Bash and two to the parser: joined where it stands between two nodes, so
     never within quotes, a comment or a here-document. `ls<newline>\\sudo` is two commands to Bash and one to
-    the parser: a blank after the newline parts them.
+    the parser: a blank after the newline parts them. `s''\\udo` is one word to Bash and two to the parser:
+    in other quotes, `s'''u'do`, it is one to both.
     """
     changes: list[tuple[int, int, bytes]] = []
     for node in _all(root):
@@ -70,7 +73,9 @@ def _repaired(source: bytes, root: Node) -> bytes:
             changes.append((node.start_byte + 1, node.start_byte + 1, b" "))
         for left, right in pairwise(node.children):
             start, end = left.end_byte, right.start_byte
-            if _JOINED.fullmatch(source, start, end):
+            if _goes_on(node, left, right, source):
+                changes.append((start, start + 2, _in_quotes(source[start + 1 :])))
+            elif _JOINED.fullmatch(source, start, end):
                 changes.append((start, end, b""))
             elif node.type == "command" and (newline := _bare_newline(source[start:end])) is not None:
                 if source[start + newline + 1 : start + newline + 2] != b"\\":
@@ -79,6 +84,23 @@ def _repaired(source: bytes, root: Node) -> bytes:
     for start, end, text in sorted(set(changes), reverse=True):
         source = source[:start] + text + source[end:]
     return source
+
+
+def _goes_on(node: Node, left: Node, right: Node, source: bytes) -> bool:
+    """Does the word on the left go on, with a backslash, where the parser begins another, or sees a blank?"""
+    if not left.is_named or right.type not in _ONE_WORD or node.type in _WHOLE:
+        return False
+    begins = source[left.end_byte : left.end_byte + 2]
+    return begins[:1] == b"\\" and (left.end_byte == right.start_byte or begins[1:] in {b" ", b"\t"})
+
+
+def _in_quotes(text: bytes) -> bytes:
+    """The first byte of it. Of a longer character the others may follow its quotes: to no shell they mean
+    anything, with a backslash or without."""
+    first = text[:1]
+    if first >= b"\x80":
+        return first
+    return b'"\'"' if first == b"'" else b"'" + first + b"'"
 
 
 def _bare_newline(gap: bytes) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from permissions_app.rules.git_settings import change_by, sets_repository
-from permissions_app.rules.shell import danger, moves, runners, shell_builtins, wrappers
+from permissions_app.rules.shell import assigning, danger, moves, runners, shell_builtins, wrappers
 from permissions_app.rules.shell.awk import read_awk
 from permissions_app.rules.shell.interpreters import (
     AWKS,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from permissions_app.rules.shell.walk import Line
 
 _KEYWORDS = frozenset({"{", "}", "!", "if", "then", "elif", "else", "fi", "while", "until", "do", "done"})
+_ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*(?:\[.*\])?)(?P<adds>\+?)=(?P<value>.*)", re.DOTALL)
 MOST_WRAPPERS = 40  # in each other: nobody writes `env env env …`, and each reads all that follows
 _HIDES = frozenset(
     {
@@ -68,9 +69,10 @@ def judge(line: "Line", words: list[Word], stdin: str | None) -> str | None:
         if name in _KEYWORDS:
             # The parser takes what follows `time` or `!` for a plain command.
             line.reading.indirect = True
-            words = words[1:]
+            words = _assigned(line, words[1:])
         elif wrapper := wrappers.of(name, words):
             words = _inside(line, name, wrapper, words, stdin)
+            words = _assigned(line, words) if name == "time" else words
         else:
             return _judge_program(line, name, words, stdin)
     if not words:
@@ -80,6 +82,17 @@ def judge(line: "Line", words: list[Word], stdin: str | None) -> str | None:
     _only_the_worst(line, words[inner:])
     _look_for_the_worst(line, words)
     return None
+
+
+def _assigned(line: "Line", words: list[Word]) -> list[Word]:
+    """Behind a keyword the parser takes `x=1` for a word; what it stands in front of."""
+    for at, word in enumerate(words):
+        found = _ASSIGNMENT.fullmatch(word.text)
+        if found is None:
+            return words[at:]
+        line.paths.name([Word(found["value"])])
+        assigning.assign(line, found["name"], {found["value"]}, adds=bool(found["adds"]))
+    return []
 
 
 def _inside(
@@ -244,10 +257,11 @@ def _quoted(text: str) -> str:
 
 
 def _says(line: "Line", words: list[Word], stdin: str | None) -> str | None:
-    texts = [word.text for word in words[1:]]
     if any(not word.known or word.pattern for word in words):
         return None
+    texts = [word.text for word in words[1:]]
     if _name(words[0]) == "printf":
+        texts = [word.text for word in runners.behind_dashes(words)]
         if texts and texts[0] in {"%s", "%s\\n", "%s\n"}:
             return "\n".join(texts[1:]) + "\n"
         return None if not texts or re.search(r"[%\\]", texts[0]) else texts[0]

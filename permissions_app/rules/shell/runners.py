@@ -63,12 +63,18 @@ def _runs_something(line: "Line", words: list[Word], stdin: str | None) -> None:
 
 def evaluates(line: "Line", words: list[Word], stdin: str | None) -> str | None:
     line.reading.indirect = True
-    return line.code(" ".join(word.text for word in words[1:]), stdin)
+    return line.code(" ".join(word.text for word in behind_dashes(words)), stdin)
+
+
+def behind_dashes(words: list[Word]) -> list[Word]:
+    """Of a builtin without options: what it is given."""
+    return words[2:] if len(words) > 1 and words[1].text == "--" else words[1:]
 
 
 def sources(line: "Line", words: list[Word], stdin: str | None) -> None:
     line.reading.indirect = True
-    if len(words) < 2 or not words[1].known or words[1].text.startswith(("/dev/", "/proc/")):
+    given = behind_dashes(words)
+    if not given or not given[0].known or given[0].text.startswith(("-", "/dev/", "/proc/")):
         line.reading.found(Outcome.UNREADABLE)
         if stdin is not None:
             line.code(stdin)

@@ -24,7 +24,7 @@ MAX_ALTERNATIVES = 24
 
 _MEANT = "{},*?[]~\\ \t\n"
 _MARK = {ord(c): chr(0xE000 + ord(c)) for c in _MEANT}
-_UNMARK = {0xE000 + ord(c): c for c in _MEANT}
+_UNMARK: dict[int, str | None] = {0xE000 + ord(c): c for c in _MEANT} | {0xE002: None}
 _AS_PATTERN = {**_UNMARK, **{0xE000 + ord(c): f"[{c}]" for c in "*?["}}
 _ANSI = re.compile(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))", re.DOTALL
@@ -45,7 +45,9 @@ _ESCAPED_IN_QUOTES = re.compile(r"\\([$`\"\\\n])")
 _BLANKS = re.compile(r"[ \t\n]+")
 _WILD = re.compile(r"[*?\[]")
 _IF_EMPTY = frozenset({":-", "-", ":=", "=", ":+", "+", ":?", "?"})
-_MAYBE = "\ue001"  # in what a word may be: the parser refuses this character
+# Both are characters that the parser refuses.
+_MAYBE = "\ue001"  # in what a word may be
+_QUOTED = "\ue002"  # quotes with nothing in them: a word of its own, or none
 _SUBSTITUTION = re.compile(r"(?<!\\)(?:`|\$\(|[<>]\()")
 
 
@@ -114,11 +116,11 @@ class Expander:
     def _spellings(self, node: Node, *, quoted: bool) -> list[str]:
         kind = node.type
         if kind == "raw_string":
-            return [text_of(node)[1:-1].translate(_MARK)]
+            return [text_of(node)[1:-1].translate(_MARK) or _QUOTED]
         if kind == "ansi_c_string":
-            return [_ANSI.sub(_ansi, text_of(node)[2:-1]).translate(_MARK)]
+            return [_ANSI.sub(_ansi, text_of(node)[2:-1]).translate(_MARK) or _QUOTED]
         if kind in {"string", "translated_string"}:
-            return self._joined(node, quoted=True)
+            return [text or _QUOTED for text in self._joined(node, quoted=True)]
         if kind in {"simple_expansion", "expansion"}:
             return self._variable(node, quoted=quoted)
         if kind in {"command_substitution", "process_substitution"}:
@@ -140,7 +142,7 @@ class Expander:
             begin, end = child.start_byte - start, child.end_byte - start
             if begin > here:
                 pieces.append([self._literal(source[here:begin].decode(), quoted=quoted)])
-            if child.type not in {'"', '$"'}:
+            if child.type not in {'"', '$"'} and not _is_translated(child):
                 pieces.append(self._spellings(child, quoted=quoted))
             here = end
         if here < len(source):
@@ -220,6 +222,12 @@ def _named(node: Node) -> Iterator[Node]:
             yield child
 
 
+def _is_translated(node: Node) -> bool:
+    """The `$` of `$"…"`."""
+    after = node.next_sibling
+    return node.type == "$" and after is not None and after.type == "string"
+
+
 def _each_once(pieces: list[list[str]]) -> list[str]:
     """Too many ways to put them together: each at least once."""
     count = min(MAX_ALTERNATIVES, max(map(len, pieces)))
@@ -231,9 +239,7 @@ def _words_of(marked: str, tildes: dict[str, str]) -> Iterator[Word]:
     expanded = [text for piece in texts for text in open_braces(piece)]
     if len(expanded) > MAX_WORDS:
         raise Unreadable
-    for text in expanded:
-        if not text and len(texts) > 1:
-            continue
+    for text in filter(None, expanded):
         text = _with_home(text, tildes)
         is_glob = _WILD.search(text) is not None
         yield Word(_plain(text), text.translate(_AS_PATTERN).replace(UNKNOWN, "*") if is_glob else None)
