@@ -43,7 +43,7 @@ class PathsIn:
                 self._line.reading.indirect = True
             if None in self._line.scope.directories and not word.text.startswith(("/", "-")):
                 self._line.reading.found(Outcome.UNREADABLE)  # who knows which file that is
-            for text in self.opened(word):
+            for text in [*self.opened(word), *_without_unknown(word)]:
                 if danger.is_harmless_device(text):
                     continue
                 for place in self.places(text):
@@ -137,6 +137,11 @@ class PathsIn:
                 continue  # `/dev/stderr` is a link into `/proc/self`
             if has_secret_name(piece) or self._is_denied(piece):
                 reading.found(Outcome.SECRET)
+        for text in _without_unknown(word):
+            if has_secret_name(text) or any(
+                what_is_denied(each, self._line.ground) for each in self.places(text)
+            ):
+                reading.found(Outcome.UNREADABLE)
         if word.pattern is not None:
             self._open(word)
 
@@ -150,6 +155,13 @@ class PathsIn:
         places = self.places(text)
         self._line.reading.places += places
         return any(what_is_denied(place, self._line.ground) is not None for place in places)
+
+
+def _without_unknown(word: Word) -> list[str]:
+    """What it leads to where nothing stands for what is not known: `.e${x}nv`. Of a place below a folder that
+    nobody knows it says nothing."""
+    text = word.text.replace(UNKNOWN, "")
+    return [] if word.known or not text or word.text.startswith(f"{UNKNOWN}/") else [text]
 
 
 def _pieces(text: str) -> set[str]:

@@ -25,7 +25,7 @@ from permissions_app.rules.shell.recipes import recipes
 from permissions_app.rules.shell.runners import SHELLS
 from permissions_app.rules.shell.sed import read_sed
 from permissions_app.rules.shell.variables import runs_by
-from permissions_app.rules.shell.words import Word
+from permissions_app.rules.shell.words import UNKNOWN, Word
 from permissions_app.rules.shell.worst import is_dangerous
 from permissions_app.rules.shell.written import may_steer_unseen, only_reads, written
 
@@ -156,6 +156,7 @@ def _judge_program(line: "Line", name: str, words: list[Word], stdin: str | None
         line.reading.found(Outcome.DANGEROUS)
     writes = written(name, arguments, line.paths.is_folder)
     line.paths.write(writes)
+    line.paths.write(_written_without_unknown(line, name, arguments))
     if not only_reads(name, texts):
         line.paths.steer(_but_script(name, named))
     if any(may_steer_unseen(word) for word in writes):
@@ -175,6 +176,14 @@ def _judge_program(line: "Line", name: str, words: list[Word], stdin: str | None
     shell_builtins.note(line, name, words, stdin)
     special = _SPECIAL.get(name)
     return special(line, words, stdin) if special else None
+
+
+def _written_without_unknown(line: "Line", name: str, arguments: list[Word]) -> list[Word]:
+    """`cp a CLAUDE.md $x`: where that is nothing, it is no word, and the one before is the last."""
+    there = [word for word in arguments if word.text.strip(UNKNOWN)]
+    plain = [word for word in there if not word.text.startswith("-")]
+    is_other = len(there) < len(arguments) and len(plain) > 1
+    return list(written(name, there, line.paths.is_folder)) if is_other else []
 
 
 def _judge_unknown(line: "Line", name: str, arguments: list[Word]) -> None:

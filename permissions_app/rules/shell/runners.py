@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from permissions_app.rules.shell import danger, wrappers
+from permissions_app.rules.shell.handing_over import handed_over
 from permissions_app.rules.shell.reading import Outcome
 from permissions_app.rules.shell.words import UNKNOWN, Word
 from permissions_app.rules.shell.worst import is_dangerous
@@ -17,10 +18,15 @@ SHELLS = frozenset(
     {"sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash", "yash", "oksh", "osh", "posh"}
 )
 _TESTS = frozenset(
-    {"-name", "-path", "-iname", "-ipath", "-regex", "-iregex", "-type", "-mtime", "-size", "-newer"}
+    {
+        *("-name", "-path", "-iname", "-ipath", "-regex", "-iregex", "-type", "-xtype", "-size", "-empty"),
+        *("-mtime", "-mmin", "-atime", "-amin", "-ctime", "-cmin", "-newer", "-newermt", "-perm", "-user"),
+        *("-group", "-links", "-inum", "-samefile", "-lname", "-nouser", "-nogroup", "-used"),
+    }
 )
 _FIND_NAMES = frozenset({"-name", "-path", "-iname", "-ipath", "-regex", "-iregex"})
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+MOST_HANDED_OVER = 20  # times that `xargs` starts its command
 _SCRIPT_OF_PROJECT = re.compile(r"(npm|yarn|pnpm|bun|node|deno):[\w:*.-]+")  # to `concurrently`
 
 
@@ -28,6 +34,8 @@ def runs_code(line: "Line", words: list[Word], stdin: str | None) -> str | None:
     """A shell: with code behind `-c`, in a file, or in its input."""
     line.reading.indirect = True
     waiting = [word for word in words[1:] if word.text != "--"]
+    if [word.text for word in waiting] in (["--version"], ["--help"]):
+        return None
     has_code = reads_input = False
     while waiting:
         text = waiting[0].text
@@ -125,20 +133,24 @@ def hands_over(line: "Line", words: list[Word], stdin: str | None) -> None:
     """`xargs`: what comes in becomes words of the command."""
     line.reading.indirect = True
     found = wrappers.inside(wrappers.Wrapper(wrappers.XARGS), words)
-    rest = found.command
-    given = [Word(text) for text in re.split(r"\s+", stdin) if text] if stdin else [Word(UNKNOWN)]
+    command = found.command or [Word("echo")]
     if found.given.strange:
         line.reading.found(Outcome.UNREADABLE)
         for later in range(1, min(len(words), 16)):
             if is_dangerous(line, os.path.basename(words[later].text), words[later + 1 :]):  # noqa: PTH119
                 line.reading.found(Outcome.DANGEROUS)
-    replaces = found.given.values("-I", "-J", "-i", "--replace")
-    if not replaces:
-        line.run([*rest, *given] if rest else [Word("echo"), *given], None)
-        return
-    for value in given[:20]:
-        mark = replaces[-1].value or "{}"
-        line.run([Word(word.text.replace(mark, value.text)) for word in rest], None)
+    replaced = [each.value or "{}" for each in found.given.values("-I", "-J", "-i", "--replace")]
+    try:
+        handed = handed_over(found.given, stdin, by_line=bool(replaced))
+    except ValueError:
+        handed = [[UNKNOWN]]
+    if len(handed) > MOST_HANDED_OVER:
+        line.reading.found(Outcome.UNREADABLE)
+    for texts in handed[:MOST_HANDED_OVER]:
+        if replaced:
+            line.run([Word(word.text.replace(replaced[-1], texts[0])) for word in command], None)
+        else:
+            line.run([*command, *map(Word, texts)], None)
 
 
 def finds(line: "Line", words: list[Word], stdin: str | None) -> None:

@@ -165,6 +165,9 @@ class Expander:
     def _variable(self, node: Node, *, quoted: bool) -> list[str]:
         named, text = list(_named(node)), text_of(node)
         name = text_of(named[0]) if named else ""
+        if text[1:2].isdigit() and len(name) > 1:  # `$1nv` is `$1` and `nv`: without braces it is one digit
+            values = sorted(self.scope.values(name[0]))
+            return [self._filled(value, quoted=quoted) + name[1:] for value in values]
         if text in {f"${name}", f"${{{name}}}"} and name != "_":
             return [self._filled(value, quoted=quoted) for value in sorted(self.scope.values(name))]
         operator = next((child.type for child in node.children if child.type in _IF_EMPTY), "")
