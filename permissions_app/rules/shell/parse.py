@@ -1,7 +1,8 @@
 """Text to a tree. What the parser and Bash could read in two ways is not read at all."""
 
 import re
-from itertools import pairwise
+from collections.abc import Iterator
+from itertools import pairwise, takewhile
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
@@ -20,6 +21,7 @@ _AMBIGUOUS = re.compile(
 _ENDS_JOINED = re.compile(r"(?<!\\)((?:\\\\)*)\\\n\s*\Z")
 # At the start of a line a joined line end says nothing, and the parser stumbles over it.
 _STARTS_JOINED = re.compile(r"(\A|\n)(?:\\\n)+")
+_TIME, _OF_TIME = b"time", {b"-p", b"--"}
 _JOINED = re.compile(rb"(?:\\\n)+")
 _ONE_WORD = frozenset({"word", "concatenation", "command_name"})
 _WHOLE = frozenset({"concatenation", "string", "translated_string", "expansion"})  # their parts are one word
@@ -38,7 +40,7 @@ def parse(text: str) -> Node:
     source = text.encode("utf-8", "strict")
     for _ in range(MAX_REPAIRS):
         root = Parser(_BASH).parse(source).root_node
-        if b"\\" not in source:
+        if b"\\" not in source and _TIME not in source:
             return root
         repaired = _repaired(source, root)
         if repaired == source:
@@ -69,6 +71,7 @@ def _repaired(source: bytes, root: Node) -> bytes:
     """
     changes: list[tuple[int, int, bytes]] = []
     for node in _all(root):
+        changes += [(start, end, b" " * (end - start)) for start, end in _timing(node)]
         if node.type == "word" and source.startswith(b"\n", node.start_byte):
             changes.append((node.start_byte + 1, node.start_byte + 1, b" "))
         for left, right in pairwise(node.children):
@@ -84,6 +87,18 @@ def _repaired(source: bytes, root: Node) -> bytes:
     for start, end, text in sorted(set(changes), reverse=True):
         source = source[:start] + text + source[end:]
     return source
+
+
+def _timing(node: Node) -> Iterator[tuple[int, int]]:
+    """The keyword `time`, which the parser takes for a program, and what is behind it for its words: without
+    it, it reads these as Bash does. With other options it is a program to other shells."""
+    if node.type != "command" or node.children[0].type != "command_name" or node.children[0].text != _TIME:
+        return
+    own = [node.children[0], *takewhile(lambda each: each.text in _OF_TIME, node.children[1:])]
+    behind = node.children[len(own) :]
+    is_redirected = node.parent is not None and node.parent.type == "redirected_statement"
+    if (behind or is_redirected) and not any((each.text or b"").startswith(b"-") for each in behind[:1]):
+        yield from ((each.start_byte, each.end_byte) for each in own)
 
 
 def _goes_on(node: Node, left: Node, right: Node, source: bytes) -> bool:

@@ -67,12 +67,11 @@ def judge(line: "Line", words: list[Word], stdin: str | None) -> str | None:
             return _judge_program(line, name, words, stdin)
         name = _name(words[0])
         if name in _KEYWORDS:
-            # The parser takes what follows `time` or `!` for a plain command.
+            # The parser takes what follows `coproc` for a plain command.
             line.reading.indirect = True
             words = _assigned(line, words[1:])
         elif wrapper := wrappers.of(name, words):
             words = _inside(line, name, wrapper, words, stdin)
-            words = _assigned(line, words) if name == "time" else words
         else:
             return _judge_program(line, name, words, stdin)
     if not words:
@@ -85,7 +84,7 @@ def judge(line: "Line", words: list[Word], stdin: str | None) -> str | None:
 
 
 def _assigned(line: "Line", words: list[Word]) -> list[Word]:
-    """Behind a keyword the parser takes `x=1` for a word; what it stands in front of."""
+    """Behind such a keyword the parser takes `x=1` for a word; what it stands in front of."""
     for at, word in enumerate(words):
         found = _ASSIGNMENT.fullmatch(word.text)
         if found is None:
