@@ -23,7 +23,14 @@ _ENDS_JOINED = re.compile(r"(?<!\\)((?:\\\\)*)\\\n\s*\Z")
 _STARTS_JOINED = re.compile(r"(\A|\n)(?:\\\n)+")
 _TIME, _OF_TIME = b"time", {b"-p", b"--"}
 _JOINED = re.compile(rb"(?:\\\n)+")
+_BARE_NEWLINE = re.compile(rb"(?<!\\)\n")
+_DIGIT = re.compile(rb"[0-9]")
+_TO_REPAIR = re.compile(rb"\\|time|\$[0-9]|`")
+_PLAIN_BACKTICKS = re.compile(rb"`[^`\\#]*`")
 _ONE_WORD = frozenset({"word", "concatenation", "command_name"})
+_WORDS = _ONE_WORD | {"string", "raw_string", "ansi_c_string", "translated_string", "number"}
+_WORDS |= {"simple_expansion", "expansion", "command_substitution", "process_substitution"}
+_END_WITH_WORDS = _WORDS | {"variable_assignment", "file_redirect", "herestring_redirect"}
 _WHOLE = frozenset({"concatenation", "string", "translated_string", "expansion"})  # their parts are one word
 
 
@@ -40,11 +47,9 @@ def parse(text: str) -> Node:
     source = text.encode("utf-8", "strict")
     for _ in range(MAX_REPAIRS):
         root = Parser(_BASH).parse(source).root_node
-        if b"\\" not in source and _TIME not in source:
-            return root
-        repaired = _repaired(source, root)
+        repaired = _repaired(source, root) if _TO_REPAIR.search(source) else source
         if repaired == source:
-            return root
+            return _whole_words(root)
         source = repaired
     raise Unreadable
 
@@ -62,31 +67,55 @@ def is_whole_line(node: Node) -> bool:
 
 
 def _repaired(source: bytes, root: Node) -> bytes:
-    """The source with what the parser would misread beside a backslash written in another way.
+    """The source with what the parser would misread written in another way.
 
     `su\\<newline>do` is one word to Bash and two to the parser: joined where it stands between two nodes, so
     never within quotes, a comment or a here-document. `ls<newline>\\sudo` is two commands to Bash and one to
     the parser: a blank after the newline parts them. `s''\\udo` is one word to Bash and two to the parser:
-    in other quotes, `s'''u'do`, it is one to both.
+    in other quotes, `s'''u'do`, it is one to both. So are `a"b"${1}`
+    and `a$(b)c`, and not `a"b"$1` and the latter with backticks.
     """
-    changes: list[tuple[int, int, bytes]] = []
-    for node in _all(root):
-        changes += [(start, end, b" " * (end - start)) for start, end in _timing(node)]
-        if node.type == "word" and source.startswith(b"\n", node.start_byte):
-            changes.append((node.start_byte + 1, node.start_byte + 1, b" "))
-        for left, right in pairwise(node.children):
-            start, end = left.end_byte, right.start_byte
-            if _goes_on(node, left, right, source):
-                changes.append((start, start + 2, _in_quotes(source[start + 1 :])))
-            elif _JOINED.fullmatch(source, start, end):
-                changes.append((start, end, b""))
-            elif node.type == "command" and (newline := _bare_newline(source[start:end])) is not None:
-                if source[start + newline + 1 : start + newline + 2] != b"\\":
-                    raise Unreadable
-                changes.append((start + newline + 1, start + newline + 1, b" "))
-    for start, end, text in sorted(set(changes), reverse=True):
+    changes = {change for node in _all(root) for change in _changes(source, node)}
+    for start, end, text in sorted(changes, reverse=True):
         source = source[:start] + text + source[end:]
     return source
+
+
+def _changes(source: bytes, node: Node) -> Iterator[tuple[int, int, bytes]]:
+    """What is written otherwise: from where, to where, how."""
+    yield from ((start, end, b" " * (end - start)) for start, end in _timing(node))
+    if node.type == "word" and source.startswith(b"\n", node.start_byte):
+        yield node.start_byte + 1, node.start_byte + 1, b" "
+    ends_in_dollar = node.type == "concatenation" and node.children[-1].type == "$"
+    if ends_in_dollar and (digit := _DIGIT.match(source, node.end_byte)):
+        yield *digit.span(), b"{%s}" % digit[0]
+    if node.type == "command_substitution" and _PLAIN_BACKTICKS.fullmatch(node.text or b""):
+        yield from ((node.start_byte, node.start_byte + 1, b"$("), (node.end_byte - 1, node.end_byte, b")"))
+    for left, right in pairwise(node.children):
+        start, end = left.end_byte, right.start_byte
+        if _goes_on(node, left, right, source):
+            yield start, start + 2, _in_quotes(source[start + 1 :])
+        elif _JOINED.fullmatch(source, start, end):
+            yield start, end, b""
+        elif (
+            node.type == "command"
+            and b"\\" in source
+            and (newline := _BARE_NEWLINE.search(source, start, end))
+        ):
+            if not source.startswith(b"\\", newline.end()):
+                raise Unreadable
+            yield newline.end(), newline.end(), b" "
+
+
+def _whole_words(root: Node) -> Node:
+    """Raises Unreadable where two words touch: to Bash they are one."""
+    for node in _all(root):
+        if node.type in _WHOLE:
+            continue
+        for left, right in pairwise(node.children):
+            if right.type in _WORDS and left.end_byte == right.start_byte and left.type in _END_WITH_WORDS:
+                raise Unreadable
+    return root
 
 
 def _timing(node: Node) -> Iterator[tuple[int, int]]:
@@ -116,11 +145,6 @@ def _in_quotes(text: bytes) -> bytes:
     if first >= b"\x80":
         return first
     return b'"\'"' if first == b"'" else b"'" + first + b"'"
-
-
-def _bare_newline(gap: bytes) -> int | None:
-    match = re.search(rb"(?<!\\)\n", gap)
-    return match.start() if match else None
 
 
 def _all(root: Node) -> list[Node]:

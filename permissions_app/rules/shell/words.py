@@ -151,6 +151,8 @@ class Expander:
         for piece in pieces:
             count *= len(piece)
             if count > MAX_ALTERNATIVES:
+                if any(_MAYBE in text for piece in pieces for text in piece):
+                    self._hooks.unclear()  # nobody writes `${x:-a}${x:-b}${x:-c}…` who has nothing to hide
                 return [UNKNOWN, *(_MAYBE + text for text in _each_once(pieces))]
         return ["".join(parts) for parts in product(*pieces)]
 

@@ -1,5 +1,6 @@
 """Commands that only start another: where that begins among their words."""
 
+import re
 from dataclasses import dataclass, replace
 
 from permissions_app.rules.shell.options import Given, Spec, read, spec
@@ -116,6 +117,8 @@ WRAPPERS = {
     **dict.fromkeys(("direnv", "capsh", "runuser", "setcap", "start-stop-daemon", "dbus-launch"), _UNSURE),
     **dict.fromkeys(("flatpak-spawn", "host-spawn", "distrobox-host-exec", "systemd-nspawn"), _UNSURE),
     **dict.fromkeys(("with-contenv", "daemonize", "sg", "newgrp", "i386", "coreutils"), _UNSURE),
+    **dict.fromkeys(("tini", "dumb-init", "s6-setsid", "catchsegv", "ld.so", "execlineb"), _UNSURE),
+    **dict.fromkeys(("xterm", "x-terminal-emulator", "gnome-terminal", "konsole", "urxvt"), _UNSURE),
 }
 
 
@@ -187,6 +190,7 @@ STARTERS = frozenset(
         *("op", "doppler", "infisical", "chamber", "aws-vault", "dtach", "abduco", "cmake", "perf", "rr"),
         *("nvm", "volta", "fnm", "rustup", "heroku", "dotenvx", "env-cmd", "wsl", "toolbox", "distrobox"),
         *("pee", "mispipe", "onchange", "chokidar", "reflex", "daemon", "fzf", "sk", "gdb", "corepack"),
+        *("ts", "tsp", "foreman", "honcho", "ansible", "vagrant", "pandoc", "run-parts", "cpio"),
     }
 )
 
@@ -194,6 +198,8 @@ STARTERS = frozenset(
 CODE_IN_WORDS = frozenset(
     {"hyperfine", "watchexec", "nodemon", "concurrently", "pee", "mispipe", "nix-shell", "fzf", "sk"}
 )
+
+_LOADER = re.compile(r"ld-(linux|musl).*\.so.*")  # `/lib64/ld-linux-x86-64.so.2 /bin/sh`
 
 XARGS = spec(
     "0a:d:E:e::I:i::J:L:l::n:oprR:s:S:tP:x",
@@ -209,6 +215,8 @@ WATCH = spec(
 
 def of(name: str, words: list[Word]) -> Wrapper | None:
     """How it starts another command; None where it does not."""
+    if _LOADER.fullmatch(name):
+        return _UNSURE
     if name not in PARTS:
         return WRAPPERS.get(name)
     parts = PARTS[name]
