@@ -51,6 +51,7 @@ NOT_READABLE = deny("too_long_to_ask", "This is too long for a person to read. S
 NO_QUESTION = deny("question", "It asks nothing: give questions with a text each.")
 GRANTED = allow("person", "A person allowed this call.")
 CHANGED = deny("changed", "What this call does changed while a person was asked. Make it again.")
+SPENT = deny("spent", "What a person said to this call counts no more: it was used, or the turn was stopped.")
 
 
 class Asking:
@@ -145,10 +146,10 @@ class Asking:
                 if digest != request.digest:
                     return Answer(CHANGED)
                 is_ours = await in_thread(services.use)(self._hold, request.pk)
-                return Answer(GRANTED, place=place) if is_ours else Answer(CHANGED)
+                return Answer(GRANTED, place=place) if is_ours else Answer(SPENT)
             case RequestStatus.ANSWERED:
                 is_ours = await in_thread(services.use)(self._hold, request.pk)
-                return Answer(GRANTED, with_answers(call, request.answers)) if is_ours else Answer(CHANGED)
+                return Answer(GRANTED, with_answers(call, request.answers)) if is_ours else Answer(SPENT)
             case RequestStatus.EXPIRED if request.is_question:
                 return Answer(allow("question", "Nobody answered in time."), with_answers(call, {}))
             case RequestStatus.EXPIRED:

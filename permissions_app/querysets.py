@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, F, OuterRef, Q
 
 if TYPE_CHECKING:
     from sessions_app.access.caller import Caller
@@ -57,7 +57,11 @@ class ToolRequestQuerySet(models.QuerySet[Any]):
         return found if caller.is_operator else found.filter(on_host=False)
 
     def unused(self, since: datetime) -> ToolRequestQuerySet:
-        """What was granted or answered since then, and not used."""
+        """What was granted or answered since then, and not used. Who stops a turn takes back what was said in
+        time, for it; what was said late is for the turn that it opened."""
         from permissions_app.models.requests import GOOD
+        from sessions_app.models import Turn
 
-        return self.filter(status__in=GOOD, used_at=None, decided_at__gte=since)
+        stopped = Turn.objects.filter(pk=OuterRef("turn"), abort_requested_at__isnull=False)
+        taken_back = Q(Exists(stopped), decided_at__lte=F("expires_at"))
+        return self.filter(~taken_back, status__in=GOOD, used_at=None, decided_at__gte=since)

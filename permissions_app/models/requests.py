@@ -44,7 +44,8 @@ class ToolRequest(models.Model):
 
     Moved only by conditional UPDATE. What was granted is good for one use of exactly this call (`digest`),
     within a day: `used_at` says when it was made. The worker that waits makes it at once. Where it is gone,
-    or the answer came late, whoever of the session makes that call next does.
+    or the answer came late, whoever of the session makes that call next does. Who stops its turn takes back
+    what was said in time.
 
     While it is pending its turn is active, and waits: whoever ends a turn, or puts it back, closes what it
     asks.

@@ -1,6 +1,7 @@
 """What people decide. Of several who do at once exactly one wins; the others are told that it is decided.
 
-Locks are taken as workers take them: the turn where it is active, then the session, then the request.
+Locks are taken as workers take them: the turn where it is active, then the session, then the request. Who
+stops a turn takes the first of them, so each answer comes before the stop, or is refused.
 """
 
 from collections.abc import Mapping
@@ -8,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models.functions import Greatest
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -114,7 +116,12 @@ def _locked(
     request = found(caller, request_id, session_id)
     turn: Turn | None = Turn.objects.active().select_for_update().filter(pk=request.turn_id).first()
     session = services.locked(caller, request.session_id)
-    return found(caller, request_id), session, turn
+    request = found(caller, request_id)
+    if turn is not None and turn.abort_requested_at and request.status == RequestStatus.PENDING:
+        raise AlreadyDecided(
+            _("This is not decided any more: its turn is being stopped."), status=RequestStatus.ABORTED
+        )
+    return request, session, turn
 
 
 def _check_kind(request: ToolRequest, kind: RequestKind) -> None:
@@ -170,6 +177,8 @@ def _is_fresh(request: ToolRequest) -> bool:
 
 def _move(request: ToolRequest, before: str, status: RequestStatus, fields: dict[str, Any]) -> None:
     same = ToolRequest.objects.filter(pk=request.pk, status=before)
+    if before == RequestStatus.PENDING:  # in time, also where nobody has looked at its clock
+        fields = {**fields, "expires_at": Greatest("expires_at", fields["decided_at"])}
     if same.update(status=status, **fields) != 1:
         raise already_decided(request)
     request.refresh_from_db()

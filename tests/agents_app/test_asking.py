@@ -4,6 +4,7 @@ import asyncio
 import threading
 from contextvars import ContextVar
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -15,6 +16,7 @@ from django.utils import timezone
 from agents_app import workers
 from agents_app.runtimes.scripted import Say, Use
 from agents_app.turns import leases
+from agents_app.turns.abort import abort
 from agents_app.turns.claim import claim
 from agents_app.turns.prepare import prepare
 from agents_app.turns.ringing import own_queue
@@ -216,6 +218,25 @@ class TestWhileItIsAsked:
             await in_thread(services.grant)(engine.caller, request.pk)
         assert engine.runtime.open_runs == 0
 
+    async def test_what_was_allowed_before_it_was_stopped_is_not_made_after(
+        self, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        use_it = services.use
+
+        def stopped_just_before(*given: Any) -> bool:
+            abort(engine.caller, opened.session_id)
+            return use_it(*given)
+
+        monkeypatch.setattr(services, "use", stopped_just_before)
+        engine.runtime.scripts["ask"] = [use()]
+        opened = await engine.say("ask")
+        async with asked(engine, opened) as request:
+            await in_thread(services.grant)(engine.caller, request.pk)
+        assert (await decided(request)).used_at is None
+        written = await events(opened)
+        assert types(written)[-1] == "aborted"
+        assert not [each for each in written if each.type == "tool_result" and not each.payload["isError"]]
+
     async def test_a_worker_that_stops_puts_it_back_and_the_next_one_asks_again(self, engine: Engine) -> None:
         engine.runtime.scripts["ask"] = [use()]
         engine.runtime.scripts["interrupted"] = [use()]
@@ -321,6 +342,25 @@ class TestAnAnswerThatNobodyTook:
             await in_thread(services.deny)(engine.caller, other.pk)
         assert [each["isError"] for each in last_words(await events(opened))["toolCalls"]] == [False, True]
         assert (await decided(request)).used_at
+
+    @pytest.mark.parametrize("is_queued", [False, True])
+    async def test_after_its_turn_was_stopped_nobody_takes_it(self, engine: Engine, is_queued: bool) -> None:
+        """Its worker was killed, and somebody stopped the turn before it was taken back, or after."""
+        opened = await engine.say("hi")
+        tool = use()
+        digest = await in_thread(killed_while_asking)(opened.session_id, tool)
+        request = await in_thread(asks)(opened.session_id, digest=digest)
+        await in_thread(services.grant)(engine.caller, request.pk)
+        await expire()
+        for act in (in_thread(leases.sweep), partial(engine.abort, opened))[:: 1 if is_queued else -1]:
+            await act()
+        assert (await turn_of(opened)).status == TurnStatus.ABORTED
+        engine.runtime.scripts["ask"] = [tool]
+        next_ = await engine.say("ask", session_id=opened.session_id)
+        async with asked(engine, next_) as again:
+            assert (again.digest, again.turn_id) == (request.digest, next_.turn_id)
+            await in_thread(services.deny)(engine.caller, again.pk)
+        assert (await decided(request)).used_at is None
 
     async def test_an_answer_that_comes_late_wakes_the_session(self, engine: Engine, settings: Any) -> None:
         settings.PARACHUTE_PERMISSION_TIMEOUT = 0

@@ -256,6 +256,19 @@ async def test_who_comes_second_is_told_so(ada_calls: Web, ben_calls: Web, reque
         assert answer.refused == (409, "already_decided")
 
 
+async def test_after_a_stop_nobody_decides(
+    ada_calls: Web, session: str, request_: ToolRequest, question: ToolRequest
+) -> None:
+    assert (await ada_calls.post(f"/api/chat/{session}/abort")).status == 200
+    order = {"requestId": str(question.pk), "answers": {"Which?": "that"}}
+    for path, given in (
+        (f"/api/permissions/{request_.pk}/grant", {}),
+        (f"/api/permissions/{request_.pk}/deny", {}),
+        (f"/api/chat/{session}/answer", order),
+    ):
+        assert (await ada_calls.post(path, given)).refused == (409, "already_decided")
+
+
 async def test_who_has_a_card_open_that_is_answered_in_that_moment_made_no_mistake(
     ada_calls: Web, ben_calls: Web, request_: ToolRequest
 ) -> None:

@@ -11,6 +11,7 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.utils import timezone
 
+from agents_app.turns.abort import abort
 from agents_app.turns.deleting import delete
 from agents_app.turns.opening import Opening, open_turn
 from permissions_app import services
@@ -185,6 +186,74 @@ class TestALateDenial:
         ToolRequest.objects.update(decided_at=timezone.now() - timedelta(hours=25))
         with pytest.raises(AlreadyDecided):
             services.deny(as_ada, late.pk)
+
+
+class TestWhereItsTurnIsBeingStopped:
+    @pytest.mark.parametrize("act", [services.grant, services.deny])
+    def test_nobody_decides_what_it_asks_any_more(self, act: Any, session: Session, as_ada: Caller) -> None:
+        request = asks(session.pk)
+        abort(as_ada, session.pk)
+        with pytest.raises(AlreadyDecided, match="being stopped") as refused:
+            act(as_ada, request.pk)
+        assert refused.value.details == {"status": "aborted"}
+        request.refresh_from_db()
+        assert request.status == RequestStatus.PENDING  # until its worker has ended it
+
+    def test_nobody_answers_its_question(self, session: Session, as_ada: Caller) -> None:
+        question = asks(session.pk, is_question=True)
+        abort(as_ada, session.pk)
+        with pytest.raises(AlreadyDecided, match="being stopped"):
+            services.answer(as_ada, question.pk, {"Which?": "That."})
+
+    def test_nothing_is_widened(self, session: Session, writes: Ask, as_ada: Caller) -> None:
+        request = writes("Plans/May.md")
+        abort(as_ada, session.pk)
+        with pytest.raises(AlreadyDecided):
+            services.grant(as_ada, request.pk, scope=Scope.FOLDER)
+        assert Session.objects.get().metadata == session.metadata
+
+    @pytest.mark.parametrize("round_", range(5))
+    def test_what_is_allowed_in_that_moment_is_refused_or_counts_no_more(
+        self, session: Session, as_ada: Caller, round_: int
+    ) -> None:
+        request = asks(session.pk)
+
+        def act(number: int) -> str:
+            try:
+                abort(as_ada, session.pk) if number else services.grant(as_ada, request.pk)
+            except AlreadyDecided:
+                return "late"
+            return "done"
+
+        outcome, stopped = at_once(act, 2)
+        request.refresh_from_db()
+        assert (outcome, request.status, stopped) in (
+            ("done", RequestStatus.GRANTED, "done"),
+            ("late", RequestStatus.PENDING, "done"),
+        )
+        assert not services.use(Hold(request.turn_id, request.attempt), request.pk)
+
+    def test_what_was_allowed_before_counts_no_more_though_its_clock_had_run_out(
+        self, session: Session, as_ada: Caller
+    ) -> None:
+        request = asks(session.pk)
+        run_out(request)
+        services.grant(as_ada, request.pk)
+        abort(as_ada, session.pk)
+        assert not services.use(Hold(request.turn_id, request.attempt), request.pk)
+
+    def test_what_has_expired_can_still_be_allowed_and_counts(self, session: Session, as_ada: Caller) -> None:
+        """The turn that it opens is another."""
+        before, after = asks(session.pk), asks(session.pk)
+        hold = Hold(before.turn_id, before.attempt)
+        for request in (before, after):
+            run_out(request)
+            assert services.expire(hold, request.pk)
+        services.grant(as_ada, before.pk)
+        abort(as_ada, session.pk, before.turn_id)
+        services.grant(as_ada, after.pk)
+        assert Turn.objects.filter(status=TurnStatus.QUEUED).count() == 2
+        assert [services.use(hold, each.pk) for each in (before, after)] == [True, True]
 
 
 class TestWhoMay:
