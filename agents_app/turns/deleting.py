@@ -14,11 +14,13 @@ from django.utils.translation import gettext as _
 
 from agents_app import workers
 from agents_app.turns.ringing import ring_workers
+from permissions_app.services import close_all
 from sessions_app import bus, services, transcripts
 from sessions_app.access.caller import Caller
 from sessions_app.errors import Conflict
 from sessions_app.log import record
 from sessions_app.models import EventType, Session, Turn
+from sessions_app.models.turn import ACTIVE
 
 TRIES = 5
 
@@ -34,10 +36,14 @@ def delete(caller: Caller, session_id: UUID) -> None:
 def _delete(caller: Caller, session_id: UUID) -> bool:
     """False where a turn was opened meanwhile. The turns are locked before the session, as workers do it."""
     turns = Turn.objects.open().filter(session=session_id).order_by("opened_seq")
-    known = [turn.pk for turn in turns.select_for_update()]
+    locked = list(turns.select_for_update())
+    known = [turn.pk for turn in locked]
     session = services.locked(caller, session_id)
     if turns.exclude(pk__in=known).exists():
         return False
+    for turn in locked:
+        if turn.status in ACTIVE:
+            close_all(turn.pk)  # its parent shows what it asks, and the inboxes do
     _tell_those_who_stay(session)
     vault, workspace_id = Path(session.workspace.vault_path), session.workspace_id
     warm_on = session.warm_on if workers.that_live("turns").filter(name=session.warm_on).exists() else ""

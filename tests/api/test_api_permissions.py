@@ -13,7 +13,7 @@ from sessions_app.access.caller import Caller
 from sessions_app.access.models import Scope, Workspace
 from sessions_app.models import Session
 from sessions_app.threads import in_thread
-from tests.api.web import Headers, Web
+from tests.api.web import PATIENCE, Headers, Web
 from tests.asked import asks
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -157,6 +157,20 @@ async def test_a_request_of_a_child_shows_at_its_parent_too(
     assert [each["sessionId"] for each in whole["pendingPermissions"]] == [session]
 
 
+ASKED, OVER = ("permission_request", "user_question"), ("permission_resolved", "question_answered")
+
+
+def _end_of(request: ToolRequest, told: dict[str, Any], session: str, parent: str) -> bool:
+    """As of one whose turn was stopped."""
+    assert told["type"] == OVER[request.is_question]
+    assert (told["requestId"], told["seq"]) == (str(request.pk), None)
+    assert (told["sessionId"], told["turnId"]) == (session, str(request.turn_id))
+    assert told["parentSessionId"] == parent
+    if request.is_question:
+        return (told["answers"], told["timedOut"], told["givenUp"]) == ({}, True, True)
+    return (told["decision"], told["canStillBeAllowed"]) == ("expired", False)
+
+
 class TestAChild:
     @pytest.fixture
     async def parent(self, ada_calls: Web, session: str) -> str:
@@ -199,6 +213,46 @@ class TestAChild:
                 await ada_calls.post(f"/api/permissions/{request.pk}/grant")
                 over = (await stream.until("permission_resolved"))[-1].data
         assert (over["requestId"], over["decision"]) == (str(request.pk), "granted")
+
+    @pytest.mark.parametrize("is_question", [False, True])
+    async def test_where_it_is_deleted_its_parent_hears_the_end_of_what_it_asked(
+        self,
+        ada_calls: Web,
+        session: str,
+        parent: str,
+        is_question: bool,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr("sessions_app.stream.KEEP_ALIVE", 3_600)
+        async with ada_calls.streaming("GET", f"/api/chat/{parent}/events?after=2") as stream:
+            request = await in_thread(asks)(session, is_question=is_question)
+            await stream.next()
+            assert (await ada_calls.delete(f"/api/chat/{session}")).status == 204
+            over = await stream.next()
+        assert _end_of(request, over.data, session, parent)
+
+    @pytest.mark.parametrize("is_question", [False, True])
+    async def test_where_it_is_deleted_and_the_ring_is_lost_its_parent_hears_it_in_the_next_silence(
+        self,
+        ada_calls: Web,
+        session: str,
+        parent: str,
+        is_question: bool,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr("sessions_app.stream.KEEP_ALIVE", 0.05)
+        before = await in_thread(asks)(session, is_question=is_question)
+        async with ada_calls.streaming("GET", f"/api/chat/{parent}/events?after=2") as stream:
+            await stream.until(ASKED[is_question])
+            rung = await in_thread(asks)(session, is_question=is_question)
+            await stream.until(ASKED[is_question])
+            with monkeypatch.context() as deaf:
+                deaf.setattr("permissions_app.services.telling.bus.ring", lambda *given: None)
+                await ada_calls.delete(f"/api/chat/{session}")
+            async with asyncio.timeout(PATIENCE):
+                for request in (before, rung):
+                    over = (await stream.until(OVER[is_question]))[-1]
+                    assert _end_of(request, over.data, session, parent)
 
     async def test_a_large_one_is_read_from_the_rows(self, ada_calls: Web, session: str, parent: str) -> None:
         async with ada_calls.streaming("GET", f"/api/chat/{parent}/events?after=2") as stream:

@@ -529,6 +529,13 @@ class TestTheAudit:
         in_short = [each for each, before in zip(happened, ["", *happened], strict=False) if each != before]
         assert in_short == ["request", "bell", "answer", "bell"]
 
+    def test_is_told_what_became_of_it_where_its_session_was_deleted(
+        self, session: Session, as_ada: Caller, audited: list[Entry]
+    ) -> None:
+        asks(session.pk)
+        delete(as_ada, session.pk)
+        assert [entry.outcome for entry in audited] == ["asked", "aborted"]
+
     def test_is_not_told_of_what_came_too_late(
         self, writes: Ask, as_ada: Caller, audited: list[Entry]
     ) -> None:
