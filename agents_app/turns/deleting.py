@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from agents_app import workers
 from agents_app.turns.ringing import ring_workers
 from permissions_app.services import close_all
+from permissions_app.services.telling import ring_inboxes
 from sessions_app import bus, services, transcripts
 from sessions_app.access.caller import Caller
 from sessions_app.errors import Conflict
@@ -43,11 +44,12 @@ def _delete(caller: Caller, session_id: UUID) -> bool:
         return False
     for turn in locked:
         if turn.status in ACTIVE:
-            close_all(turn.pk)  # its parent shows what it asks, and the inboxes do
+            close_all(turn.pk)  # its parent shows what it asks
     _tell_those_who_stay(session)
     vault, workspace_id = Path(session.workspace.vault_path), session.workspace_id
     warm_on = session.warm_on if workers.that_live("turns").filter(name=session.warm_on).exists() else ""
     session.delete()
+    ring_inboxes(workspace_id)  # what its agent asked to be allowed for good is gone too
 
     def afterwards() -> None:
         for turn_id in known:

@@ -8,7 +8,8 @@ import pytest
 
 from agents_app.runtimes.scripted import Hold, Say, ScriptedRuntime, Use
 from permissions_app.children import ChildRequests
-from permissions_app.models import ToolRequest
+from permissions_app.grants import request_grant
+from permissions_app.models import GrantRequest, ToolRequest
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Scope, Workspace
 from sessions_app.models import Session
@@ -435,6 +436,10 @@ async def test_a_preview_of_a_host_looks_at_what_was_fetched(
     asking.go_on.set()
 
 
+def _wants_another_agent(session_id: str) -> GrantRequest:
+    return request_grant(Session.objects.select_related("workspace").get(pk=session_id), "writer")
+
+
 class TestTheInbox:
     async def test_it_says_what_is_pending_and_then_what_comes_and_goes(
         self, ada_calls: Web, session: str, request_: ToolRequest
@@ -448,6 +453,28 @@ class TestTheInbox:
             await ada_calls.post(f"/api/permissions/{request_.pk}/deny")
             gone = (await stream.until("permission_resolved"))[-1].data
             assert (gone["requestId"], gone["decision"]) == (str(request_.pk), "denied")
+
+    async def test_what_was_asked_goes_with_its_session(
+        self, ada_calls: Web, session: str, request_: ToolRequest, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("permissions_app.inbox.KEEP_ALIVE", 3_600)
+        wanted = await in_thread(_wants_another_agent)(session)
+        async with ada_calls.streaming("GET", "/api/permissions/stream") as stream:
+            await stream.until("grant_request")
+            assert (await ada_calls.delete(f"/api/chat/{session}")).status == 204
+            over = [await stream.next(), await stream.next()]
+        ends = [(each.type, each.data["requestId"]) for each in over]
+        assert ends == [("permission_resolved", str(request_.pk)), ("grant_resolved", str(wanted.pk))]
+
+    async def test_what_waits_after_its_turn_goes_with_its_session_too(
+        self, ada_calls: Web, session: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("permissions_app.inbox.KEEP_ALIVE", 3_600)
+        await in_thread(_wants_another_agent)(session)
+        async with ada_calls.streaming("GET", "/api/permissions/stream") as stream:
+            await stream.until("grant_request")
+            await ada_calls.delete(f"/api/chat/{session}")
+            assert (await stream.next()).type == "grant_resolved"
 
     async def test_an_outsider_hears_nothing_of_it(
         self, ada_calls: Web, cy_calls: Web, request_: ToolRequest, monkeypatch: pytest.MonkeyPatch
