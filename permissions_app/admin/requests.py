@@ -10,26 +10,18 @@ from django.utils.translation import ngettext
 
 from permissions_app import services
 from permissions_app.admin.one_by_one import each_of
-from permissions_app.audit.masking import about
+from permissions_app.admin.read_only import ReadOnlyAdmin
+from permissions_app.audit.masking import about, in_a_line
 from permissions_app.models import RequestStatus, ToolRequest
 
 
 @admin.register(ToolRequest)
-class ToolRequestAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class ToolRequestAdmin(ReadOnlyAdmin):
     list_display = ["created_at", "session", "tool_name", "asked", "status", "decided_as", "expires_at"]
     list_filter = ["status", "kind", "permission_type", "tool_name"]
     list_select_related = ["session"]
     search_fields = ["tool_name", "file_path", "session__title"]
     actions = ["allow_once", "do_not_allow"]
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
     def get_ordering(self, request: HttpRequest) -> Any:
         """What waits for a person first, and of that the newest."""
@@ -38,6 +30,8 @@ class ToolRequestAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.display(description=_("What is asked"))
     def asked(self, request: ToolRequest) -> str:
+        if request.is_question:
+            return in_a_line(" ".join(each["question"] for each in request.input["questions"]))
         return about(request.input, request.file_path)
 
     @admin.action(description=_("Allow once"))
@@ -60,6 +54,8 @@ class ToolRequestAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def _decide(self, request: HttpRequest, chosen: QuerySet[ToolRequest], decide: Any) -> None:
         """Within the workspaces of who presses, and only what is not decided yet."""
         count = each_of(self, request, chosen, lambda caller, row: decide(caller, row.pk))
-        self.message_user(
-            request, ngettext("%d request was decided.", "%d requests were decided.", count) % count
-        )
+        said = ngettext("%d request was decided.", "%d requests were decided.", count) % count
+        if count:
+            self.message_user(request, said)
+        else:
+            self.message_user(request, f"{said} {_('The reason for each stands above.')}", messages.WARNING)

@@ -98,7 +98,11 @@ def masked(text: str) -> str:
 def about(arguments: Mapping[str, Any], path: str = "") -> str:
     """In a line: the command, the path or the address, or else all that was given."""
     named = arguments.get("command") or path or arguments.get("url")
-    return _cut(_shown(named) if named else summary(arguments))
+    return in_a_line(named) if named else _cut(summary(arguments))
+
+
+def in_a_line(text: Any) -> str:
+    return _cut(_shown(text))
 
 
 def summary(arguments: Mapping[str, Any]) -> str:

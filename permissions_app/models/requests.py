@@ -145,7 +145,7 @@ class ToolRequest(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.tool_name} ({self.status})"
+        return f"{self.tool_name} ({self.get_status_display()})"
 
     @property
     def ticket(self) -> str:

@@ -98,7 +98,7 @@ class Turn(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"turn {self.pk} ({self.status})"
+        return f"turn {self.pk} ({self.get_status_display()})"
 
 
 class Speaker(models.TextChoices):
