@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.db.models import QuerySet
@@ -9,9 +9,10 @@ from django.utils.translation import ngettext
 
 from permissions_app.admin.one_by_one import each_of
 from permissions_app.admin.read_only import ReadOnlyAdmin
-from permissions_app.grants import decide_request, revoke_grant
+from permissions_app.grants import decide_request, revoke_grant, rights
 from permissions_app.models.grants import GrantRequest, GrantScope, PermissionGrant
 from sessions_app.access.caller import Caller
+from sessions_app.access.services import caller_of_user
 
 
 def decide_each(
@@ -19,6 +20,17 @@ def decide_each(
 ) -> None:
     if done := each_of(console, request, rows.select_related("workspace"), act):
         console.message_user(request, ngettext("%(n)d done.", "%(n)d done.", done) % {"n": done})
+
+
+class GrantsAdmin(ReadOnlyAdmin):
+    """Offers what the person may do in one workspace at least."""
+
+    scopes: ClassVar[dict[str, GrantScope]]  # by the name of the action
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        may = rights.somewhere(caller_of_user(request.user))  # type: ignore[arg-type]
+        actions = super().get_actions(request)
+        return {name: each for name, each in actions.items() if self.scopes.get(name) in (None, *may)}
 
 
 class InForceFilter(admin.SimpleListFilter):
@@ -35,13 +47,14 @@ class InForceFilter(admin.SimpleListFilter):
 
 
 @admin.register(PermissionGrant)
-class PermissionGrantAdmin(ReadOnlyAdmin):
+class PermissionGrantAdmin(GrantsAdmin):
     list_display = ["agent", "child_agent", "scope", "session_id", "workspace", "granted_by", "created_at"]
     list_display += ["revoked_at"]
     list_filter = ["workspace", "scope", InForceFilter]
     list_select_related = ["workspace", "granted_by"]
     search_fields = ["agent", "child_agent", "=session__id"]
     actions = ["revoke"]
+    scopes: ClassVar = {"revoke": GrantScope.SESSION}
 
     @admin.action(description=_("Take the chosen grants back"), permissions=["view"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[PermissionGrant]) -> None:
@@ -51,13 +64,18 @@ class PermissionGrantAdmin(ReadOnlyAdmin):
 
 
 @admin.register(GrantRequest)
-class GrantRequestAdmin(ReadOnlyAdmin):
+class GrantRequestAdmin(GrantsAdmin):
     list_display = ["agent", "child_agent", "reason", "status", "session_id", "workspace", "created_at"]
     list_display += ["decided_by", "decided_at"]
     list_filter = ["status", "workspace"]
     list_select_related = ["workspace", "decided_by"]
     search_fields = ["agent", "child_agent", "reason", "=session__id"]
     actions = ["approve_for_session", "approve_always", "deny"]
+    scopes: ClassVar = {
+        "approve_for_session": GrantScope.SESSION,
+        "approve_always": GrantScope.PERSISTENT,
+        "deny": GrantScope.SESSION,
+    }
 
     @admin.action(description=_("Approve, for its session alone"), permissions=["view"])
     def approve_for_session(self, request: HttpRequest, queryset: QuerySet[GrantRequest]) -> None:

@@ -6,6 +6,7 @@ whoever may write there, since they could start the child themselves. Who only l
 
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from permissions_app.models.grants import GrantScope
@@ -24,12 +25,21 @@ def workspace_of(caller: Caller, slug: str) -> Workspace:
 
 def check(caller: Caller, workspace: Workspace, scope: str) -> None:
     """Raises Forbidden."""
-    roles = (Role.OWNER,) if scope == GrantScope.PERSISTENT else MAY_WRITE
-    if Workspace.objects.filter(caller.within(roles=roles), pk=workspace.pk).exists():
+    if _where(caller, scope).filter(pk=workspace.pk).exists():
         return
     if scope == GrantScope.PERSISTENT:
         raise Forbidden(_("Only an owner of this workspace may decide what its agents may always do."))
     raise Forbidden(_("You may read here, and decide nothing. An owner of the workspace can change that."))
+
+
+def somewhere(caller: Caller) -> list[GrantScope]:
+    """What the caller may decide about in one workspace at least."""
+    return [scope for scope in GrantScope if _where(caller, scope).exists()]
+
+
+def _where(caller: Caller, scope: str) -> QuerySet[Workspace]:
+    roles = (Role.OWNER,) if scope == GrantScope.PERSISTENT else MAY_WRITE
+    return Workspace.objects.filter(caller.within(roles=roles))
 
 
 def session_of(workspace: Workspace, agent: str, session_id: UUID | None) -> Session:

@@ -10,14 +10,18 @@ from django.utils import timezone
 
 from agents_app.turns.opening import Opening, open_turn
 from permissions_app import services
-from permissions_app.models import RequestStatus, ToolRequest
+from permissions_app.grants import request_grant
+from permissions_app.models import GrantRequest, PermissionGrant, RequestStatus, ToolRequest
 from sessions_app.access.caller import Caller
+from sessions_app.access.models import Membership, Role
 from sessions_app.models import Session
 from tests.asked import asks
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 TOOLS = "/admin/permissions_app/toolrequest/"
+WANTED = "/admin/permissions_app/grantrequest/"
+GRANTS = "/admin/permissions_app/permissiongrant/"
 
 
 @pytest.fixture
@@ -74,3 +78,40 @@ def test_a_question_is_listed_by_what_it_asks_without_its_secrets(console: Clien
     [shown] = re.findall(r'field-asked">([^<]*)<', page)
     assert shown.startswith("Which pears? May I use password=")
     assert "hunter2" not in page
+
+
+class TestWhatIsOffered:
+    ALL = ("approve_for_session", "approve_always", "deny")
+
+    @pytest.mark.parametrize(
+        ("role", "offered"),
+        [(Role.OWNER, ALL), (Role.MEMBER, ("approve_for_session", "deny")), (Role.VIEWER, ()), (None, ())],
+    )
+    def test_of_what_agents_want_is_what_the_person_may_decide(
+        self, console: Client, session: Session, role: Role | None, offered: tuple[str, ...]
+    ) -> None:
+        request_grant(session, "writer")
+        Membership.objects.filter(user__username="ada").update(role=role or Role.OWNER)
+        if role is None:
+            Membership.objects.all().delete()
+        assert offers(console, WANTED) == offered
+
+    @pytest.mark.parametrize(("role", "offered"), [(Role.MEMBER, ("revoke",)), (Role.VIEWER, ())])
+    def test_of_what_they_have_too(
+        self, console: Client, session: Session, role: Role, offered: tuple[str, ...]
+    ) -> None:
+        given = {"agent": "default", "child_agent": "writer", "scope": "persistent"}
+        PermissionGrant.objects.create(workspace=session.workspace, **given)
+        Membership.objects.filter(user__username="ada").update(role=role)
+        assert offers(console, GRANTS) == offered
+
+    def test_what_is_not_offered_does_nothing(self, console: Client, session: Session) -> None:
+        asked = request_grant(session, "writer")
+        Membership.objects.filter(user__username="ada").update(role=Role.MEMBER)
+        console.post(WANTED, {"action": "approve_always", "_selected_action": [str(asked.pk)]})
+        assert GrantRequest.objects.get().status == "pending"
+
+
+def offers(console: Client, where: str) -> tuple[str, ...]:
+    page = console.get(where).content.decode()
+    return tuple(re.findall(r'<option value="(\w+)"', page))
