@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.access.models import ApiKey, Membership, Workspace
 from sessions_app.access.services import revoke_keys
+from sessions_app.console import WithTimes
 
 
 class Members(admin.TabularInline):  # type: ignore[type-arg]
@@ -38,7 +39,7 @@ class MembershipAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class ApiKeyAdmin(WithTimes):
     """To look at and to revoke. The digest is left out: nobody needs it."""
 
     fields = ["user", "name", "scopes", "is_limited", "workspaces"]

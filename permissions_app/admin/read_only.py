@@ -1,10 +1,11 @@
 from typing import Any
 
-from django.contrib import admin
 from django.http import HttpRequest
 
+from sessions_app.console import WithTimes
 
-class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+
+class ReadOnlyAdmin(WithTimes):
     """To look at. What can be done there is an action, which calls a service."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -13,7 +13,7 @@ from permissions_app import services
 from permissions_app.grants import request_grant
 from permissions_app.models import GrantRequest, PermissionGrant, RequestStatus, ToolRequest
 from sessions_app.access.caller import Caller
-from sessions_app.access.models import Membership, Role
+from sessions_app.access.models import Membership, Role, Workspace
 from sessions_app.models import Session
 from tests.asked import asks
 
@@ -78,6 +78,24 @@ def test_a_question_is_listed_by_what_it_asks_without_its_secrets(console: Clien
     [shown] = re.findall(r'field-asked">([^<]*)<', page)
     assert shown.startswith("Which pears? May I use password=")
     assert "hunter2" not in page
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        *(TOOLS, WANTED, GRANTS, "/admin/permissions_app/auditrow/", "/admin/permissions_app/auditseal/"),
+        "/admin/sessions_app/apikey/",
+    ],
+)
+def test_each_list_says_in_which_zone_its_times_are(
+    console: Client, workspace: Workspace, where: str
+) -> None:
+    assert " to view (times in UTC)</h1>" in console.get(where).content.decode()
+
+
+def test_the_page_of_one_says_it_too(console: Client, session: Session) -> None:
+    page = console.get(f"{TOOLS}{asks(session.pk).pk}/change/").content.decode()
+    assert "<h1>View tool request (times in UTC)</h1>" in page
 
 
 class TestWhatIsOffered:
