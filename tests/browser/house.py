@@ -190,7 +190,7 @@ class Tab:
 
 def settled(card: Locator) -> Locator:
     """It stood still in sight for long enough that it can be answered."""
-    card.scroll_into_view_if_needed()
+    card.get_by_role("button").first.scroll_into_view_if_needed()  # the card may be taller than the screen
     for each in card.get_by_role("button").all():
         expect(each).to_have_attribute("aria-disabled", "false")
     return card

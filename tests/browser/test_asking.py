@@ -111,6 +111,18 @@ def test_a_reason_that_is_sent_in_the_moment_after_an_answer_decides_nothing(
     assert_one_was_decided(three)
 
 
+def test_a_card_that_is_taller_than_the_screen_is_answered(house: House, tab: Tab, other_tab: Tab) -> None:
+    note = str(house.up.vault / "CLAUDE.md")
+    house.model.script("a tall card", [calls("Write", file_path=note, content="x\n" * 200), say("So be it.")])
+    tab.open().say("a tall card")
+    other_tab.page.set_viewport_size({"width": 390, "height": 300})
+    card = other_tab.open("/inbox").page.locator(".asked .ask")
+    expect(card).to_be_visible()
+    answer(card, "Deny")
+    expect(card).to_have_count(0)
+    tab.rests()
+
+
 def test_it_is_asked_here_and_there_and_answered_once(house: House, tab: Tab, other_tab: Tab) -> None:
     wants_to_steer(house, "steer please")
     other_tab.open("/inbox")
