@@ -14,7 +14,6 @@ export class Asks {
     this.stood = new WeakMap(); // of each card: where, and since when
     this.decided = -STILL;
     place.addEventListener("click", ({ target }) => this.clicked(target.closest("button[data-answer]")));
-    place.addEventListener("change", ({ target }) => target.matches("select[data-answer]") && this.more(target));
     place.addEventListener("input", ({ target }) => this.chose(target.closest("[data-questions]")));
     place.addEventListener("submit", (event) => this.submitted(event));
     place.addEventListener("toggle", ({ target }) => opensReason(target) && reasonOf(target).focus(), true);
@@ -67,12 +66,12 @@ export class Asks {
     for (const card of this.cards) {
       const { left, top } = card.getBoundingClientRect();
       const place = `${Math.round(left)} ${Math.round(top)}`;
-      const button = card.querySelector("button");
-      if (this.stood.get(card)?.place !== place || document.hidden || !inSight(button, button)) {
+      const buttons = [...card.querySelectorAll("button")];
+      if (this.stood.get(card)?.place !== place || document.hidden || !buttons.some((each) => inSight(each, each))) {
         this.stood.set(card, { place, since: now });
       }
       const waits = String(now - Math.max(this.stood.get(card).since, this.decided) < STILL);
-      card.querySelectorAll("button, select").forEach((each) => each.setAttribute("aria-disabled", waits));
+      buttons.forEach((each) => each.setAttribute("aria-disabled", waits));
     }
   }
 
@@ -119,14 +118,8 @@ export class Asks {
 
   clicked(button) {
     const card = button?.closest(".ask");
-    const { answer, scope } = button?.dataset ?? {};
-    if (card && this.isSettled(card)) this.decide(card, answer, scope ? { scope } : {});
-  }
-
-  more(select) {
-    const [option] = select.selectedOptions;
-    if (!this.isSettled(select.closest(".ask"))) select.value = "";
-    else if (option?.value) this.decide(select.closest(".ask"), "grant", { scope: option.dataset.scope, pattern: option.value });
+    const { answer, scope, pattern } = button?.dataset ?? {};
+    if (card && this.isSettled(card)) this.decide(card, answer, { scope, pattern });
   }
 
   // Y and N for the card that has the focus, or else the first that is seen whole, as long as nobody is writing.
@@ -171,7 +164,7 @@ export class Asks {
   async send(card, path, body) {
     this.decided = performance.now();
     this.settle();
-    const controls = card.querySelectorAll("button, select, input");
+    const controls = card.querySelectorAll("button, input");
     controls.forEach((each) => (each.disabled = true));
     try {
       await call("POST", path, body);

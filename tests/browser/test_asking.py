@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 import pytest
-from playwright.sync_api import Locator, Route, expect
+from playwright.sync_api import Browser, Locator, Route, expect
 
 from agents_app.demo_model.wire import Reply, ToolUse, say
 from tests.browser.house import House, Tab, answer, ready, settled
@@ -352,9 +352,9 @@ def test_no_reason_is_lost_that_was_begun(house: House, tab: Tab) -> None:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "dark")])
-def test_a_card_is_for_everybody(house: House, browser: object, width: int, scheme: str) -> None:
+def test_a_card_is_for_everybody(house: House, browser: Browser, width: int, scheme: str) -> None:
     wants_to_steer(house, f"card {width}")
-    tab = house.tab(browser, width=width, scheme=scheme)  # type: ignore[arg-type]
+    tab = house.tab(browser, width=width, scheme=scheme)
     tab.open().say(f"card {width}")
     expect(tab.log.locator(".ask")).to_contain_text("May it write")
     assert_is_for_everybody(tab.page)
@@ -398,6 +398,51 @@ def test_it_is_stopped_while_it_asks(house: House, tab: Tab) -> None:
     assert_is_for_everybody(tab.page)
     tab.page.reload()
     assert_was_given_up(tab.log.locator(".ask"))
+
+
+def wants_a_folder(house: House, tab: Tab, words: str) -> Locator:
+    """Asked about because the chat asks before it writes: a person may allow more than the one file."""
+    note = str(house.up.vault / "Plans" / f"{words}.md")
+    house.model.script(words, [calls("Write", file_path=note, content="x\n"), say("So be it.")])
+    tab.open().ask("ask me before you write")
+    asks = {"permissions": {"trustMode": False, "write": []}}
+    house.program.http.patch(f"/api/chat/{tab.session}", json={"metadata": asks}).raise_for_status()
+    tab.say(words)
+    card = tab.log.locator(".ask")
+    expect(card).to_contain_text("May it write")
+    return card
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "dark")])
+def test_to_look_at_what_more_could_be_allowed_allows_nothing(
+    house: House, browser: Browser, width: int, scheme: str
+) -> None:
+    tab = house.tab(browser, width=width, scheme=scheme)
+    card = settled(wants_a_folder(house, tab, f"more than {width}"))
+    tab.page.get_by_text("Allow more…").focus()
+    for key in ("Enter", "End", "ArrowDown", "PageDown", "t"):
+        tab.page.keyboard.press(key)
+    more = card.get_by_role("group", name="In this chat, from now on:").get_by_role("button")
+    expect(more).to_have_text(
+        [
+            f"Allow this file: Plans/more than {width}.md",
+            "Allow the folder Plans/",
+            "Allow the folder Plans/ and all folders in it",
+            "Allow the whole vault",
+        ]
+    )
+    assert_is_for_everybody(tab.page)
+    settled(card)
+    expect(card).to_have_attribute("data-status", "pending")
+    for _ in range(2):
+        tab.page.keyboard.press("Tab")
+    expect(more.nth(1)).to_be_focused()
+    tab.page.keyboard.press("Enter")
+    expect(card).to_contain_text("Allowed by admin: Plans/*.")
+    tab.rests()
+    kept = house.program.session(tab.session)["metadata"]["permissions"]
+    assert kept["write"] == ["Plans/*"]
+    tab.close()
 
 
 def assert_was_given_up(card: Locator) -> None:
