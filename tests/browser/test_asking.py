@@ -400,6 +400,32 @@ def test_it_is_stopped_while_it_asks(house: House, tab: Tab) -> None:
     assert_was_given_up(tab.log.locator(".ask"))
 
 
+ENDS_INSIDE = """(title) => {
+  const words = document.createRange();
+  words.selectNodeContents(title);
+  return words.getBoundingClientRect().right <= title.closest(".ask").getBoundingClientRect().right;
+}"""
+
+
+def test_what_is_asked_about_is_seen_whole_on_a_phone(house: House, browser: Browser) -> None:
+    note = str(house.up.vault / ("a_long_name_of_a_folder" * 4) / "CLAUDE.md")
+    house.model.script("a long name", [calls("Write", file_path=note, content="x\n"), say("So be it.")])
+    here, parent, inbox = (house.tab(browser, width=390) for _ in range(3))
+    parent.open().ask("I start others")
+    here.open().ask("I am started")
+    house.becomes_child(here.session, parent.session)
+    here.say("a long name")
+    inbox.open("/inbox")
+    for tab in (here, parent, inbox):
+        title = tab.page.locator(".ask h3 span")
+        expect(title).to_contain_text("a_long_name")
+        assert title.evaluate(ENDS_INSIDE)
+    answer(here.log.locator(".ask"), "Deny")
+    here.rests()
+    for tab in (here, parent, inbox):
+        tab.close()
+
+
 def wants_a_folder(house: House, tab: Tab, words: str) -> Locator:
     """Asked about because the chat asks before it writes: a person may allow more than the one file."""
     note = str(house.up.vault / "Plans" / f"{words}.md")
