@@ -49,6 +49,7 @@ function moved() {
 function gone() {
   stream.follow("", () => 0);
   log.endAll();
+  helpers({ items: [], isAll: true });
   composer.lock();
   about.more.hidden = true;
   complain(new Error(words.gone));

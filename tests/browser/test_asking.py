@@ -206,6 +206,24 @@ def test_what_a_child_asks_is_answered_in_the_chat_that_started_it(
     expect(other_tab.state).to_have_text("idle")
 
 
+def test_a_chat_that_is_gone_asks_for_nobody(house: House, tab: Tab, other_tab: Tab) -> None:
+    """What its helper asks goes on in the helper's own chat."""
+    wants_to_steer(house, "orphaned")
+    other_tab.open().ask("I start others")
+    tab.open().ask("I am started")
+    house.becomes_child(tab.session, other_tab.session)
+    tab.say("orphaned")
+    card = other_tab.page.locator("#children .ask")
+    expect(card).to_be_visible()
+    expect(other_tab.state).to_have_text("needs you")
+    house.program.http.delete(f"/api/chat/{other_tab.session}").raise_for_status()
+    expect(other_tab.page.get_by_role("alert")).to_contain_text("not there any more")
+    expect(card).to_have_count(0)
+    expect(other_tab.state).to_have_text("idle")
+    answer(tab.log.locator(".ask"), "Deny")
+    tab.rests()
+
+
 def assert_nothing_goes_on(tab: Tab) -> None:
     ready(tab.page)
     tab.rests()
