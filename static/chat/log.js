@@ -58,10 +58,7 @@ export class Log {
   answer(row) {
     if (row.html) return this.put(row);
     const card = this.column.querySelector(`[data-request="${CSS.escape(row.requestId)}"]`);
-    if (!card) return;
-    card.dataset.status = "over";
-    card.classList.add("over");
-    card.querySelector(".row")?.remove();
+    if (card) close(card);
   }
 
   note(row) {
@@ -132,8 +129,9 @@ export class Log {
     this.section(turnId).dataset.over = "";
   }
 
-  // Nothing more will come.
+  // Nothing more will come, and nothing can be answered.
   endAll() {
+    this.column.querySelectorAll(".ask:has(.row)").forEach(close);
     for (const turnId of [...this.open.keys()]) {
       this.live(turnId)?.removeAttribute("aria-busy");
       this.end(turnId);
@@ -159,6 +157,12 @@ export class Log {
     this.column.append(made);
     return made;
   }
+}
+
+function close(card) {
+  card.dataset.status = "over";
+  card.classList.add("over");
+  card.querySelectorAll(".row, .other, input").forEach((each) => each.remove());
 }
 
 function summary() {

@@ -224,6 +224,29 @@ def test_a_chat_that_is_gone_asks_for_nobody(house: House, tab: Tab, other_tab: 
     tab.rests()
 
 
+ASKED_OF_THE_SERVER = """() => {
+  const { fetch } = window, asked = [];
+  window.fetch = (path, ...more) => asked.push(path) && fetch(path, ...more);
+  document.dispatchEvent(new Event("visibilitychange")); // whoever comes back to a card has it open
+  window.fetch = fetch;
+  return asked;
+}"""
+
+
+def test_a_card_of_a_chat_that_is_gone_takes_no_answer_and_is_not_held_open(house: House, tab: Tab) -> None:
+    wants_to_steer(house, "deleted while it asks")
+    opened = {"status": "granted"}  # after which the page says no more of it
+    tab.page.route("**/open", lambda route: route.fulfill(json=opened))
+    tab.open().say("deleted while it asks")
+    card = tab.log.locator(".ask")
+    expect(card.get_by_role("button", name="Allow once")).to_be_visible()
+    assert len(tab.page.evaluate(ASKED_OF_THE_SERVER)) == 1
+    house.program.http.delete(f"/api/chat/{tab.session}").raise_for_status()
+    expect(tab.page.get_by_role("alert")).to_contain_text("not there any more")
+    expect(card.locator("button, input")).to_have_count(0)
+    assert tab.page.evaluate(ASKED_OF_THE_SERVER) == []
+
+
 def assert_nothing_goes_on(tab: Tab) -> None:
     ready(tab.page)
     tab.rests()
