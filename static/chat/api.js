@@ -1,4 +1,5 @@
-// One way to the server. Whatever goes wrong becomes an Error with a sentence for a person.
+// One way to the server. Whatever goes wrong becomes an Error with a sentence for a person, and with
+// the server's code for it where it has one.
 
 import { words } from "./html.js";
 
@@ -8,7 +9,7 @@ export async function call(method, path, body, headers = {}) {
     body: body && JSON.stringify(body),
   });
   const found = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(found.error?.message || answered(answer));
+  if (!answer.ok) throw Object.assign(new Error(answered(answer)), found.error);
   return found;
 }
 

@@ -150,31 +150,41 @@ export class Asks {
 
   answer(card, form) {
     const answers = Object.fromEntries([...form.querySelectorAll("fieldset")].map((set) => [set.dataset.question, chosen(set)]));
-    this.send(card, `/api/chat/${card.dataset.session}/answer`, { requestId: card.dataset.request, answers });
+    this.send([card], () => `/api/chat/${card.dataset.session}/answer`, { requestId: card.dataset.request, answers });
   }
 
   // Whoever wrote why not has said it, by whatever key or button they deny then.
   decide(card, answer, how) {
     const reason = answer === "deny" && reasonOf(card)?.value.trim();
-    for (const each of how.pattern ? [card] : this.run(card)) {
-      this.send(each, `${each.dataset.path}/${answer}`, reason ? { ...how, reason } : how);
-    }
+    const cards = how.pattern ? [card] : this.run(card);
+    this.send(cards, ({ dataset }) => `${dataset.path}/${answer}`, reason ? { ...how, reason } : how);
   }
 
-  async send(card, path, body) {
+  async send(cards, path, body) {
     this.decided = performance.now();
     this.settle();
+    const failed = await Promise.all(cards.map((card) => this.sendOne(card, path(card), body)));
+    this.complain(failed.find(Boolean) ?? null);
+  }
+
+  async sendOne(card, path, body) {
     const controls = card.querySelectorAll("button, input");
     controls.forEach((each) => (each.disabled = true));
     try {
       await call("POST", path, body);
-      this.complain(null);
     } catch (error) {
+      if (wasQuicker(error)) return null; // the stream brings what somebody else decided
       controls.forEach((each) => (each.disabled = false));
       if (error.isAway) error.message = words.unanswered;
-      this.complain(error);
+      return error;
     }
+    return null;
   }
+}
+
+// What is too old to be allowed late is told as expired: of that no more will come.
+function wasQuicker({ code, details }) {
+  return code === "already_decided" && details?.status !== "expired";
 }
 
 // Nothing lies over that point of it, and it is not scrolled away.

@@ -348,6 +348,29 @@ def test_an_answer_that_could_not_be_sent_is_told_as_one(house: House, tab: Tab)
     tab.complaints.clear()  # a browser says on its console that the request failed
 
 
+def lose(route: Route) -> None:
+    error = {"code": "already_decided", "message": "This is decided already.", "details": {"status": "denied"}}
+    route.fulfill(status=409, json={"error": error})
+
+
+def test_who_answers_second_reads_what_was_decided_and_of_no_mistake(house: House, tab: Tab) -> None:
+    wants_to_steer(house, "the slower one")
+    tab.open().say("the slower one")
+    card, trouble = tab.log.locator(".ask"), tab.page.get_by_role("alert")
+    tab.page.route("**/deny", lambda route: route.abort(), times=1)
+    answer(card, "Deny")
+    expect(trouble).to_be_visible()
+    tab.page.route("**/grant", lose)
+    answer(card, "Allow once")
+    expect(trouble).to_be_hidden()
+    expect(card.get_by_role("button", name="Allow once")).to_be_disabled()
+    [asked] = house.program.session(tab.session)["pendingPermissions"]
+    house.program.http.post(f"/api/permissions/{asked['id']}/deny", json={}).raise_for_status()
+    expect(card).to_contain_text("Denied by")
+    tab.rests()
+    tab.complaints.clear()  # a browser says on its console that a request failed
+
+
 def test_in_the_inbox_too(house: House, tab: Tab, other_tab: Tab) -> None:
     wants_to_steer(house, "say why there")
     tab.open().say("say why there")
@@ -538,6 +561,39 @@ def test_calls_of_a_kind_that_are_asked_about_at_once_are_one_card(house: House,
     expect(tab.log).to_contain_text("So be it.")
     expect(cards.filter(has_text="Denied by admin")).to_have_count(2)
     tab.rests()
+
+
+def test_who_answers_such_a_card_second_reads_of_no_mistake(house: House, tab: Tab) -> None:
+    cards = wants_two_pages(house, tab, "both pages at once")
+    held: list[Route] = []
+    tab.page.route("**/grant", lambda route: held.append(route))
+    with tab.page.expect_request("**/grant"):
+        answer(cards.last, "Allow all 2")
+    for each in house.program.session(tab.session)["pendingPermissions"]:
+        house.program.http.post(f"/api/permissions/{each['id']}/deny", json={}).raise_for_status()
+    expect(cards.filter(has_text="Denied by")).to_have_count(2)
+    for each in held:
+        with tab.page.expect_response("**/grant") as told:
+            each.continue_()
+        assert told.value.status == 409
+    tab.rests()
+    expect(tab.page.get_by_role("alert")).to_be_hidden()
+    expect(cards.get_by_role("button")).to_have_count(0)
+    tab.complaints.clear()  # a browser says on its console that a request failed
+
+
+def test_what_could_not_be_sent_of_such_a_card_is_told(house: House, tab: Tab) -> None:
+    cards = wants_two_pages(house, tab, "one page is lost")
+    tab.page.route("**/deny", lambda route: route.abort(), times=1)
+    answer(cards.last, "Deny all 2")
+    expect(cards.filter(has_text="Denied by")).to_have_count(1)
+    trouble = tab.page.get_by_role("alert")
+    expect(trouble).to_have_text("Your answer was not sent. Answer again when the server is back.")
+    answer(cards.filter(has=tab.page.get_by_role("button")), "Deny")
+    expect(cards.filter(has_text="Denied by")).to_have_count(2)
+    expect(trouble).to_be_hidden()
+    tab.rests()
+    tab.complaints.clear()  # a browser says on its console that the request failed
 
 
 def test_what_is_left_of_such_a_card_is_one_of_its_own(house: House, tab: Tab, other_tab: Tab) -> None:
