@@ -123,14 +123,15 @@ class Pane:
     def _told(self, rows: list[Payload]) -> list[Payload]:
         """Of several rows about one item the first has it, as it is after all of them: so it comes to stand
         where it began. An answer has it too: it may be about a turn whose rows the page passes over."""
-        items = [self._telling.take(row) for row in rows]
-        first = {item.id: at for at, item in reversed([*enumerate(items)]) if item}
+        changed = [self._telling.take(row) for row in rows]
+        first = {item.id: at for at, items in reversed([*enumerate(changed)]) for item in items}
         for row in rows:
             if row["type"] in TERMINAL:
                 self._telling.turns.pop(row["turnId"], None)
         return [
-            _about(row) | (_place(item) if item and (first[item.id] == at or row["type"] in ANSWERS) else {})
-            for at, (row, item) in enumerate(zip(rows, items, strict=True))
+            _about(row)
+            | {"items": [_place(item) for item in items if first[item.id] == at or row["type"] in ANSWERS]}
+            for at, (row, items) in enumerate(zip(rows, changed, strict=True))
         ]
 
     async def _grow(self, delta: Event) -> None:

@@ -18,7 +18,7 @@ from parachute_site.pages import tools
 from parachute_site.pages.markup import markdown, visible
 from permissions_app.models import ToolRequest
 from permissions_app.rules.tools import REACH
-from sessions_app.models import Session
+from sessions_app.models import EventType, Session
 from sessions_app.models.event import TERMINAL
 
 Event = Mapping[str, Any]
@@ -70,17 +70,17 @@ class Telling:
     def turn(self, turn_id: str) -> TurnTold:
         return self.turns.setdefault(turn_id, TurnTold(turn_id))
 
-    def take(self, event: Event) -> Item | None:
-        """What this row adds or changes; None where there is nothing to see."""
+    def take(self, event: Event) -> list[Item]:
+        """What this row adds or changes; nothing where there is nothing to see."""
         if event["type"] in _ANSWERS:
-            return _ANSWERS[event["type"]](self._asks.get(event["requestId"]), event)
+            return _there(_ANSWERS[event["type"]](self._asks.get(event["requestId"]), event))
         if not event.get("turnId"):
-            return None
+            return []
         turn = self.turn(event["turnId"])
-        item = self._told(turn, event)
+        items = [*(_stopped(turn) if _is_cut_by(event) else ()), *_there(self._told(turn, event))]
         turn.last_at = parse_datetime(event["ts"])
         turn.is_over = turn.is_over or event["type"] in TERMINAL
-        return item
+        return items
 
     def _told(self, turn: TurnTold, event: Event) -> Item | None:
         tell = _TELLS.get(event["type"])
@@ -165,6 +165,25 @@ class Telling:
         item = self._add(turn, event, "grant", ask=event, status="pending")
         self._asks[event["requestId"]] = item
         return item
+
+
+def _is_cut_by(event: Event) -> bool:
+    """No tool that ran until here is answered any more: the turn was stopped or failed, or a worker goes on
+    with what another had begun."""
+    if event["type"] == EventType.SESSION:
+        return event["resumeInfo"] is not None
+    return event["type"] in TERMINAL and event["type"] != EventType.DONE
+
+
+def _stopped(turn: TurnTold) -> list[Item]:
+    running = [item for item in turn.tools.values() if not item.facts.keys() & {"has_result", "reason"}]
+    for item in running:
+        item.facts |= {"has_result": True, "was_stopped": True}
+    return running
+
+
+def _there(item: Item | None) -> list[Item]:
+    return [] if item is None else [item]
 
 
 def ask_facts(request: Event, folder: str, *, to_operator: bool) -> dict[str, Any]:

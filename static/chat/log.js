@@ -50,13 +50,13 @@ export class Log {
     if (!row.turnId || this.isOver(row.turnId)) return;
     this.note(row);
     if (WRITES.has(row.type) || row.type === "session" || TERMINAL.has(row.type)) this.live(row.turnId)?.remove();
-    if (row.html) this.put(row);
+    for (const item of row.items) this.put(row.turnId, item);
     if (TERMINAL.has(row.type)) this.end(row.turnId);
   }
 
   // It may come when the turn is over; and of a card that came with the page, the server has no markup at hand.
   answer(row) {
-    if (row.html) return this.put(row);
+    if (row.items.length) return row.items.forEach((item) => this.put(row.turnId, item));
     const card = this.column.querySelector(`[data-request="${CSS.escape(row.requestId)}"]`);
     if (card) close(card);
   }
@@ -74,10 +74,10 @@ export class Log {
     if (type === "session" ? row.begins : !WAITS.has(type)) turn.begun = true;
   }
 
-  put({ turnId, id, into, html }) {
+  put(turnId, { id, into, html }) {
     const made = fragment(html).firstElementChild;
     const old = document.getElementById(id);
-    this.section(turnId);
+    if (turnId) this.section(turnId);
     if (!old) return document.getElementById(into)?.append(made);
     if (old.dataset.status === "pending" && made.dataset.status === "pending") return; // somebody may be writing in it
     for (const fold of [old, ...old.querySelectorAll("details")]) {

@@ -349,7 +349,7 @@ def test_an_answer_that_could_not_be_sent_is_told_as_one(house: House, tab: Tab)
 
 
 def lose(route: Route) -> None:
-    error = {"code": "already_decided", "message": "This is decided already.", "details": {"status": "denied"}}
+    error = {"code": "already_decided", "message": "Decided already.", "details": {"status": "denied"}}
     route.fulfill(status=409, json={"error": error})
 
 

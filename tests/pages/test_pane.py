@@ -60,18 +60,19 @@ class Shown:
 
 async def test_what_comes_at_once_stands_in_the_order_in_which_it_began() -> None:
     told = await Shown().told(*ROWS)
-    placed = dict.fromkeys(each["id"] for each in told if "html" in each)
+    placed = dict.fromkeys(item["id"] for each in told for item in each["items"])
     assert list(placed) == ["tool-1", "row-2"]
-    assert "failed" in told[0]["html"]  # as it ended, and not as it began
-    assert "html" not in told[3]
+    assert "failed" in told[0]["items"][0]["html"]  # as it ended, and not as it began
+    assert told[3]["items"] == []
 
 
 async def test_an_answer_has_its_card_with_it_also_when_the_card_came_just_before() -> None:
     """Without, the page takes the buttons off: of one that nobody answered in time, too."""
     told = await Shown().told(*ROWS)
     for each in told[1:3]:
-        assert each["id"] == "row-2"
-        assert "It can still be allowed" in each["html"]
+        [item] = each["items"]
+        assert item["id"] == "row-2"
+        assert "It can still be allowed" in item["html"]
     assert told[2]["requestId"] == "1"
 
 
@@ -79,9 +80,24 @@ async def test_an_answer_that_comes_later_replaces_the_card() -> None:
     shown = Shown()
     await shown.told(*ROWS)
     [late] = await shown.told(row(9, "permission_resolved", **ALLOWED) | {"turnId": None})
-    assert (late["id"], "Allowed" in late["html"]) == ("row-2", True)
+    [card] = late["items"]
+    assert (card["id"], "Allowed" in card["html"]) == ("row-2", True)
 
 
 async def test_each_row_that_comes_alone_has_its_markup() -> None:
     shown = Shown()
-    assert ["html" in (await shown.told(each))[0] for each in ROWS] == [True] * 4
+    assert [len((await shown.told(each))[0]["items"]) for each in ROWS] == [1] * 4
+
+
+RESUMED = row(5, "session", resumeInfo={"method": "sdk_resume"})
+
+
+async def test_a_tool_whose_worker_was_lost_is_stopped_when_its_turn_is_taken_up() -> None:
+    shown = Shown()
+    await shown.told(*ROWS[:2])
+    [told] = await shown.told(RESUMED)
+    [tool] = told["items"]
+    assert tool["id"] == "tool-1"
+    for each in (tool, (await Shown().told(*ROWS[:2], RESUMED))[0]["items"][0]):
+        assert ">stopped</span>" in each["html"]
+        assert "running" not in each["html"]

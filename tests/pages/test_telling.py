@@ -30,7 +30,7 @@ class Teller:
             "ts": f"2026-11-18T10:00:{second:02}Z",
             **payload,
         }
-        return self.telling.take(row)
+        return next(reversed(self.telling.take(row)), None)
 
     def shown(self, kind: str, **payload: Any) -> str:
         item = self.tell(kind, **payload)
@@ -193,8 +193,30 @@ def test_what_ended_otherwise_says_so(teller: Teller) -> None:
     assert "Careful" in teller.shown("warning", code="x", title="Careful", message="Hot", details=[])
 
 
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        ("session", {"resumeInfo": {"method": "sdk_resume"}}),
+        ("aborted", {"partialResponse": "", "abortedBy": "ada"}),
+        ("error", {"error": "Incident 7"}),
+        ("typed_error", {"code": "worker_lost", "title": "Lost", "message": "Its worker was lost."}),
+    ],
+)
+def test_what_ran_when_its_turn_was_cut_off_is_stopped(
+    teller: Teller, kind: str, more: dict[str, Any]
+) -> None:
+    teller.uses("Task", description="Look around")
+    teller.uses("Read", parent="use-0", file_path="b.md")
+    teller.uses("Bash", command="false")
+    teller.answered("exit 1", tool="use-2", is_error=True)
+    teller.tell(kind, **more)
+    assert (teller.whole.count(">stopped<"), teller.whole.count(">failed<")) == (2, 1)
+    assert "running" not in teller.whole
+
+
 def test_what_is_of_no_use_to_a_reader_is_not_shown(teller: Teller) -> None:
-    for kind in ("session", "init", "model", "prompt_metadata", "turn_waiting", "something_new"):
+    assert teller.tell("session", resumeInfo=None) is None
+    for kind in ("init", "model", "prompt_metadata", "turn_waiting", "something_new"):
         assert teller.tell(kind) is None
 
 
