@@ -6,6 +6,7 @@ from contextlib import aclosing
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Q
 from django.template.loader import render_to_string
 
 from agents_app.consumers import ChatSocket
@@ -17,7 +18,8 @@ from sessions_app.access.models import Scope
 from sessions_app.bus import Payload, tails
 from sessions_app.consumers import Message
 from sessions_app.errors import NotFound
-from sessions_app.models import EventType, Session
+from sessions_app.log import ON_THE_WIRE, on_the_wire
+from sessions_app.models import EventType, Session, SessionEvent
 from sessions_app.models.event import TERMINAL
 from sessions_app.past import ANSWERS
 from sessions_app.reading import Page
@@ -28,6 +30,7 @@ SHOWN_EVERY = 0.05  # s: how often a growing text is drawn anew, but
 CHARACTERS_A_SECOND = 200_000  # a long unfinished block (code, a table) less often
 BRIEF = 60
 ENDS_WRITING = (EventType.TEXT, EventType.THINKING, EventType.SESSION, *TERMINAL)
+ASKED = (EventType.PERMISSION_REQUEST, EventType.USER_QUESTION, EventType.GRANT_REQUEST)
 
 Say = Callable[[Payload], Coroutine[Any, Any, None]]
 
@@ -123,7 +126,7 @@ class Pane:
     def _told(self, rows: list[Payload]) -> list[Payload]:
         """Of several rows about one item the first has it, as it is after all of them: so it comes to stand
         where it began. An answer has it too: it may be about a turn whose rows the page passes over."""
-        changed = [self._telling.take(row) for row in rows]
+        changed = [self._taken(row) for row in rows]
         first = {item.id: at for at, items in reversed([*enumerate(changed)]) for item in items}
         for row in rows:
             if row["type"] in TERMINAL:
@@ -133,6 +136,13 @@ class Pane:
             | {"items": [_place(item) for item in items if first[item.id] == at or row["type"] in ANSWERS]}
             for at, (row, items) in enumerate(zip(rows, changed, strict=True))
         ]
+
+    def _taken(self, row: Payload) -> list[Item]:
+        """What is answered may have come with the page, from before the row after which it follows."""
+        if row["type"] in ANSWERS and not self._telling.knows(row["requestId"]):
+            for asked in _asked(UUID(self._session_id), row["requestId"]):
+                self._telling.take(asked)
+        return self._telling.take(row)
 
     async def _grow(self, delta: Event) -> None:
         turn = delta["turnId"]
@@ -199,6 +209,13 @@ def _about(row: Event) -> Payload:
         case "session_updated":
             kept |= row
     return kept
+
+
+def _asked(session_id: UUID, request_id: str) -> list[Payload]:
+    """The row of a request; none where there is no such row."""
+    rows = SessionEvent.objects.filter(session=session_id, type__in=ASKED)
+    named = rows.filter(Q(payload__id=request_id) | Q(payload__requestId=request_id))
+    return [on_the_wire(str(session_id), *row) for row in named.values_list(*ON_THE_WIRE)]
 
 
 def _folder(session_id: UUID) -> str:

@@ -70,6 +70,9 @@ class Telling:
     def turn(self, turn_id: str) -> TurnTold:
         return self.turns.setdefault(turn_id, TurnTold(turn_id))
 
+    def knows(self, request_id: str) -> bool:
+        return request_id in self._asks
+
     def take(self, event: Event) -> list[Item]:
         """What this row adds or changes; nothing where there is nothing to see."""
         if event["type"] in _ANSWERS:

@@ -46,19 +46,16 @@ export class Log {
 
   take(row) {
     this.last = Math.max(this.last, row.seq ?? 0);
-    if (row.requestId) return this.answer(row);
+    if (row.requestId) return this.show(row); // an answer may come when its turn is over
     if (!row.turnId || this.isOver(row.turnId)) return;
     this.note(row);
     if (WRITES.has(row.type) || row.type === "session" || TERMINAL.has(row.type)) this.live(row.turnId)?.remove();
-    for (const item of row.items) this.put(row.turnId, item);
+    this.show(row);
     if (TERMINAL.has(row.type)) this.end(row.turnId);
   }
 
-  // It may come when the turn is over; and of a card that came with the page, the server has no markup at hand.
-  answer(row) {
-    if (row.items.length) return row.items.forEach((item) => this.put(row.turnId, item));
-    const card = this.column.querySelector(`[data-request="${CSS.escape(row.requestId)}"]`);
-    if (card) close(card);
+  show({ turnId, items }) {
+    for (const item of items) this.put(turnId, item);
   }
 
   note(row) {

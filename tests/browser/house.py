@@ -86,6 +86,14 @@ class House:
         rows = f"Session.objects.filter(pk='{session}').update(has_read_strangers=True)"
         self._shell(f"from sessions_app.models import Session; print({rows})")
 
+    def time_is_over(self, session: str) -> None:
+        """For what it asks and nobody has open."""
+        rows = f"ToolRequest.objects.pending().filter(session='{session}').update(expires_at=timezone.now())"
+        self._shell(
+            "from django.utils import timezone\n"
+            f"from permissions_app.models import ToolRequest\nprint({rows})"
+        )
+
     def wants_to_start(self, session: str, child: str) -> None:
         """Its agent asks for a grant, in its newest turn."""
         self._shell(

@@ -464,6 +464,27 @@ def test_it_is_stopped_while_it_asks(house: House, tab: Tab) -> None:
     assert_was_given_up(tab.log.locator(".ask"))
 
 
+@pytest.mark.parametrize(
+    ("button", "says"), [("Allow once", "Allowed by admin."), ("Deny", "Denied by admin.")]
+)
+def test_who_answers_late_reads_what_came_of_it(house: House, tab: Tab, button: str, says: str) -> None:
+    wants_to_steer(house, f"late {button}")
+    nobody = {"status": "expired"}
+    tab.page.route("**/open", lambda route: route.fulfill(json=nobody))
+    tab.open().say(f"late {button}")
+    card = tab.log.locator(".ask").first
+    expect(card).to_contain_text("May it write")
+    house.time_is_over(tab.session)
+    expect(card).to_contain_text("Nobody answered in time.")
+    tab.rests()
+    tab.page.reload()
+    ready(tab.page)
+    answer(card, button)
+    expect(card).to_contain_text(says)
+    expect(card.get_by_role("button")).to_have_count(0)
+    tab.rests()
+
+
 ENDS_INSIDE = """(title) => {
   const words = document.createRange();
   words.selectNodeContents(title);
@@ -628,8 +649,9 @@ def test_an_agent_that_wants_to_start_another_is_answered_in_its_chat_and_in_the
     other_tab.page.keyboard.press("y")
     expect(there).to_have_count(0)
     expect(card.get_by_role("button")).to_have_count(0)
-    tab.page.reload()
-    expect(card).to_contain_text("Allowed by admin.")
+    for _ in range(2):
+        expect(card).to_contain_text("Allowed by admin.")
+        tab.page.reload()
     assert_nothing_goes_on(tab)
     [grant] = house.program.http.get("/api/workspaces/default/grants").json()["grants"]
     assert (grant["details"], grant["scope"]) == ({"childAgentId": "writer"}, "session")
