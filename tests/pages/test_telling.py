@@ -251,11 +251,13 @@ class TestACard:
         assert "more line" not in found
 
     def test_still_does_when_nobody_answered_in_time(self, teller: Teller) -> None:
-        asks(teller, "Write", file_path="/vault/AGENTS.md", content="fine\n" * 500 + "evil\n")
+        found = asks(teller, "Write", file_path="/vault/AGENTS.md", content="fine\n" * 500 + "evil\n")
+        assert found.count("<kbd>") == 2
         found = teller.shown(
             "permission_resolved", requestId="1", decision="expired", decidedBy=None, pattern=None
         )
         assert "Allow once" in found
+        assert "<kbd>" not in found  # no key answers it
         assert "+ evil<" in found
 
     @pytest.mark.parametrize("to_operator", [True, False])
