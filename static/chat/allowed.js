@@ -17,13 +17,15 @@ export class Allowed {
   }
 
   async load() {
-    const { permissions } = await call("GET", `/api/chat/${this.about.session}/permissions`);
-    this.show(permissions);
+    this.show(await this.permissions());
+  }
+
+  async permissions() {
+    return (await call("GET", `/api/chat/${this.about.session}/permissions`)).permissions;
   }
 
   // What is no list names nothing: that is how it is from the start.
   show(permissions) {
-    this.kept = permissions;
     const named = ["read", "write", "bash"].filter((kind) => Array.isArray(permissions[kind]));
     const patterns = named.flatMap((kind) => permissions[kind].map((pattern) => this.item(kind, pattern)));
     this.list.replaceChildren(...patterns);
@@ -42,8 +44,9 @@ export class Allowed {
     return made;
   }
 
+  // Out of the list as it is now: what is sent replaces all of it, and more may have been allowed since it was shown.
   async takeBack({ kind, pattern }) {
-    const left = this.kept[kind].filter((each) => each !== pattern);
+    const left = (await this.permissions())[kind].filter((each) => each !== pattern);
     await call("PATCH", `/api/chat/${this.about.session}`, { metadata: { permissions: { [kind]: left } } });
     await this.load();
     (this.list.querySelector("button") ?? this.about.more.querySelector("summary")).focus();

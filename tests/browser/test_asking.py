@@ -516,7 +516,7 @@ def wants_a_folder(house: House, tab: Tab, words: str) -> Locator:
     note = str(house.up.vault / "Plans" / f"{words}.md")
     house.model.script(words, [calls("Write", file_path=note, content="x\n"), say("So be it.")])
     tab.open().ask("ask me before you write")
-    asks = {"permissions": {"trustMode": False, "write": []}}
+    asks = {"permissions": {"trustMode": False}}
     house.program.http.patch(f"/api/chat/{tab.session}", json={"metadata": asks}).raise_for_status()
     tab.say(words)
     card = tab.log.locator(".ask")
@@ -552,8 +552,22 @@ def test_to_look_at_what_more_could_be_allowed_allows_nothing(
     expect(card).to_contain_text("Allowed by admin: Plans/*.")
     tab.rests()
     kept = house.program.session(tab.session)["metadata"]["permissions"]
-    assert kept["write"] == ["Plans/*"]
+    assert kept["write"] == ["Chat/artifacts/*", "Plans/*"]
     tab.close()
+
+
+def test_what_is_taken_back_takes_nothing_with_it_that_was_allowed_since(house: House, tab: Tab) -> None:
+    card = wants_a_folder(house, tab, "since the menu was opened")
+    tab.page.locator("#more > summary").press("Enter")
+    allowed = tab.page.get_by_role("list", name="Allowed in this chat without asking").get_by_role("listitem")
+    expect(allowed).to_have_text(["writeChat/artifacts/*"])
+    [asked] = house.program.session(tab.session)["pendingPermissions"]
+    plans = {"scope": "folder", "pattern": "Plans/*"}
+    house.program.http.post(f"/api/permissions/{asked['id']}/grant", json=plans).raise_for_status()
+    expect(card).to_contain_text("Plans/*")
+    allowed.get_by_role("button", name="Take back Chat/artifacts/*").press("Enter")
+    expect(allowed).to_have_text(["writePlans/*"])
+    tab.rests()
 
 
 def assert_was_given_up(card: Locator) -> None:
