@@ -8,9 +8,11 @@ const STILL = 1000; // ms: that long a card stands in its place before it can be
 const LOOKS = 100; // ms
 
 export class Asks {
-  constructor(place, { complain }) {
+  // `rest` says where whoever has answered goes on when nothing else waits.
+  constructor(place, { complain, rest }) {
     this.place = place;
     this.complain = complain;
+    this.rest = rest;
     this.stood = new WeakMap(); // of each card: where, and since when
     this.decided = -STILL;
     place.addEventListener("click", ({ target }) => this.clicked(target.closest("button[data-answer]")));
@@ -163,8 +165,21 @@ export class Asks {
   async send(cards, path, body) {
     this.decided = performance.now();
     this.settle();
+    const held = document.activeElement;
+    const goesOn = cards.some((card) => card.contains(held));
     const failed = await Promise.all(cards.map((card) => this.sendOne(card, path(card), body)));
     this.complain(failed.find(Boolean) ?? null);
+    if (goesOn) this.goOn(held);
+  }
+
+  // What had the focus is switched off, or gone with its card: whoever works by keyboard is led on.
+  goOn(held) {
+    const { activeElement } = document;
+    if (activeElement !== held && activeElement !== document.body) return; // they are somewhere else already
+    const wasNotSent = held.isConnected && held.matches(":enabled");
+    const next = this.waiting.find((card) => card.querySelector(":is(button, input):enabled"));
+    if (next) next.tabIndex = -1;
+    (wasNotSent ? held : (next ?? this.rest()))?.focus();
   }
 
   async sendOne(card, path, body) {

@@ -11,7 +11,7 @@ const trouble = document.querySelector("#trouble");
 const title = document.title;
 
 const rail = new Rail(complain);
-new Asks(asked, { complain });
+new Asks(asked, { complain, rest: () => document.querySelector("#talk") });
 const stream = new Stream({ heard, changed: () => {}, gone: () => {} });
 
 function complain(error) {

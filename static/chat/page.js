@@ -17,6 +17,7 @@ import { Scroll } from "./scroll.js";
 import { Stream } from "./stream.js";
 
 const main = document.querySelector("main");
+const talk = document.querySelector("#talk");
 const column = document.querySelector("#log");
 const children = document.querySelector("#children");
 const state = document.querySelector("#state");
@@ -25,13 +26,18 @@ const start = Number(main.dataset.after);
 let session = main.dataset.session;
 
 const log = new Log(column);
-const scroll = new Scroll(document.querySelector("#talk"), column, document.querySelector("#jump"));
+const scroll = new Scroll(talk, column, document.querySelector("#jump"));
 const rail = new Rail(complain);
 const about = new About({ session, complain });
 new Allowed({ about, complain });
 const composer = new Composer({ session, complain, began, log, said: () => scroll.toEnd() });
-if (composer.form) new Asks(document.querySelector("#talk"), { complain }); // who may only read decides nothing
+if (composer.form) new Asks(talk, { complain, rest }); // who may only read decides nothing
 const stream = new Stream({ heard, changed: moved, gone });
+
+// In the message, but for who would get a keyboard over what they read.
+function rest() {
+  return matchMedia("(pointer: coarse)").matches ? talk : composer.field;
+}
 
 function complain(error) {
   trouble.hidden = !error;

@@ -97,6 +97,29 @@ def test_a_key_decides_nothing_that_is_out_of_sight(tab: Tab, three: Locator) ->
     expect(three).to_have_count(3)
 
 
+def test_who_answers_by_keyboard_goes_on_with_the_next_card(tab: Tab, three: Locator) -> None:
+    for left in (2, 1, 0):
+        settled(three.first).locator("[data-answer=deny]").press("Enter")
+        expect(three).to_have_count(left)
+        whole = tab.page.get_by_role("region", name="What waits for you")
+        expect(three.first if left else whole).to_be_focused()
+
+
+def test_who_answers_by_keyboard_goes_on_in_the_message(house: House, tab: Tab) -> None:
+    wants_to_steer(house, "where was I")
+    tab.open().say("where was I")
+    deny = settled(tab.log.locator(".ask")).locator("[data-answer=deny]")
+    tab.page.route("**/deny", lambda route: route.abort(), times=1)
+    deny.press("Enter")
+    expect(tab.page.get_by_role("alert")).to_be_visible()
+    expect(deny).to_be_focused()
+    settled(tab.log.locator(".ask"))
+    deny.press("Enter")
+    expect(tab.message).to_be_focused()
+    tab.rests()
+    tab.complaints.clear()  # a browser says on its console that the request failed
+
+
 SUBMITS_AT_ONCE = """(forms) => {
   forms[1].querySelector("input").value = "hastily";
   document.querySelector(".asked .ask button[data-answer=deny]").click();

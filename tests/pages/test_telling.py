@@ -340,6 +340,13 @@ class TestACard:
         assert "U+202E" in asks(teller, "Write", file_path="/vault/AGENTS.md", content="\u202e")
 
 
+def test_a_clock_that_runs_is_not_read_out_each_second(teller: Teller) -> None:
+    questions = [{"question": "Which pears?", "options": []}]
+    question = teller.shown("user_question", requestId="2", sessionId="2", questions=questions, expiresAt="")
+    for found in (asks(teller, "Read", file_path="a"), question):
+        assert 'aria-live="off" data-until' in found
+
+
 def test_an_answered_question_shows_its_answers_and_where_there_is_none(teller: Teller) -> None:
     questions: list[dict[str, Any]] = [
         {"question": each, "options": []} for each in ("Which pears?", "How many?")
