@@ -68,10 +68,15 @@ def aborted(turn: Turn, hold: Hold) -> None:
 
 def tell_aborted(turn: Turn) -> None:
     """What was said so far is in rows, whichever worker wrote them, and is told as the partial response."""
-    by = Turn.objects.values_list("aborted_by", flat=True).get(pk=turn.pk)
+    by, stopped_at = Turn.objects.values_list("aborted_by", "abort_requested_at").get(pk=turn.pk)
     said = SessionEvent.objects.filter(turn=turn, type=EventType.TEXT).order_by("seq")
     partial = "\n\n".join(event.payload["content"] for event in said)
-    record(turn.session_id, EventType.ABORTED, {"partialResponse": partial, "abortedBy": by}, turn_id=turn.pk)
+    payload = {
+        "partialResponse": partial,
+        "abortedBy": by,
+        "stoppedAt": stopped_at and stopped_at.isoformat().replace("+00:00", "Z"),
+    }
+    record(turn.session_id, EventType.ABORTED, payload, turn_id=turn.pk)
 
 
 @transaction.atomic

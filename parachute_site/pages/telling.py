@@ -18,7 +18,7 @@ from parachute_site.pages import tools
 from parachute_site.pages.markup import markdown, visible
 from permissions_app.models import ToolRequest
 from permissions_app.rules.tools import REACH
-from sessions_app.models import EventType, Session, Turn
+from sessions_app.models import EventType, Session
 from sessions_app.models.event import TERMINAL
 
 Event = Mapping[str, Any]
@@ -80,7 +80,7 @@ class Telling:
         if not event.get("turnId"):
             return []
         turn = self.turn(event["turnId"])
-        items = [*(_cut_off(turn) if _is_cut_by(event) else ()), *_there(self._told(turn, event))]
+        items = [*(_cut_off(turn, event) if _is_cut_by(event) else ()), *_there(self._told(turn, event))]
         turn.last_at = parse_datetime(event["ts"])
         turn.is_over = turn.is_over or event["type"] in TERMINAL
         return items
@@ -179,21 +179,23 @@ def _is_cut_by(event: Event) -> bool:
     return event["type"] in TERMINAL and event["type"] != EventType.DONE
 
 
-def _cut_off(turn: TurnTold) -> list[Item]:
+def _cut_off(turn: TurnTold, by: Event) -> list[Item]:
     """What ran, and what failed because it was stopped."""
     running = [item for item in turn.tools.values() if not item.facts.keys() & {"has_result", "reason"}]
-    stopped = [*running, *_failed_when_stopped(turn)]
+    stopped = [*running, *_failed_since(turn, by.get("stoppedAt"))]  # older rows do not have it
     for item in stopped:
         item.facts |= {"has_result": True, "was_stopped": True, "is_error": False}
     return stopped
 
 
-def _failed_when_stopped(turn: TurnTold) -> list[Item]:
+def _failed_since(turn: TurnTold, stopped_at: str | None) -> list[Item]:
     """Those that were answered with an error after somebody had stopped the turn."""
-    failed = [item for item in turn.tools.values() if item.facts.get("is_error")]
-    turns = Turn.objects.filter(pk=turn.id) if failed else Turn.objects.none()
-    stopped_at = turns.values_list("abort_requested_at", flat=True).first()
-    return [item for item in failed if stopped_at and item.facts["at"] > stopped_at]
+    since = parse_datetime(stopped_at) if stopped_at else None
+    return [
+        item
+        for item in turn.tools.values()
+        if since and item.facts.get("is_error") and item.facts["at"] > since
+    ]
 
 
 def _there(item: Item | None) -> list[Item]:

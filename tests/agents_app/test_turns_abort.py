@@ -6,6 +6,7 @@ from uuid import uuid4
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 
 from agents_app.runtimes.scripted import Begin, Fail, Say, Use
 from agents_app.turns import leases, watching
@@ -47,6 +48,8 @@ async def test_in_mid_text_what_was_said_is_kept(engine: Engine) -> None:
     assert [e.payload["content"] for e in written if e.type == "text"] == ["Once.", "There was a pear"]
     end = last_words(written)
     assert end["partialResponse"] == "Once.\n\nThere was a pear"
+    stopped_at = (await turn_of(opened)).abort_requested_at
+    assert stopped_at and parse_datetime(end["stoppedAt"]) == stopped_at
     assert end["abortedBy"] == engine.caller.name
     assert (await turn_of(opened)).status == TurnStatus.ABORTED
 

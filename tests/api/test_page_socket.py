@@ -30,11 +30,11 @@ async def test_rows_come_as_markup_with_their_place(ada_calls: Web, worker: Scri
     worker.scripts["x"] = [Say("**Ripe.**")]
     said = await ada_calls.say("x")
     rows = {row["type"]: row for row in await follow(ada_calls, said["sessionId"])}
-    assert rows["user_message"]["into"] == f"turn-{said['turnId']}"
+    assert rows["user_message"]["items"][0]["into"] == f"turn-{said['turnId']}"
     assert rows["user_message"]["brief"] == "x"
-    assert "<strong>Ripe.</strong>" in rows["text"]["html"]
-    assert rows["done"]["html"]
-    assert "html" not in rows["session"]
+    assert "<strong>Ripe.</strong>" in rows["text"]["items"][0]["html"]
+    assert rows["done"]["items"][0]["html"]
+    assert rows["session"]["items"] == []
 
 
 async def test_nothing_but_what_the_page_needs_goes_over_the_wire(
@@ -60,7 +60,7 @@ async def test_a_text_that_grows_is_drawn_while_it_is_written(
         hold.go_on.set()
         told = (await socket.until("told"))[-1]["told"]
         assert [row["type"] for row in told] == ["text"]
-        assert "<strong>ripe</strong>" in told[0]["html"]
+        assert "<strong>ripe</strong>" in told[0]["items"][0]["html"]
 
 
 async def test_who_comes_late_gets_the_text_so_far(ada_calls: Web, worker: ScriptedRuntime) -> None:
@@ -84,7 +84,7 @@ async def test_thinking_is_passed_on_as_it_comes(ada_calls: Web, worker: Scripte
         assert (await socket.until("thinking"))[-1]["delta"] == "hm <b>"
         hold.go_on.set()
         told = (await socket.until("told"))[-1]["told"]
-        assert "hm &lt;b&gt;!" in told[0]["html"]
+        assert "hm &lt;b&gt;!" in told[0]["items"][0]["html"]
 
 
 async def test_an_outsider_is_refused(cy_calls: Web, nobody: Web, ada_calls: Web) -> None:

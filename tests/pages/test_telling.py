@@ -1,6 +1,5 @@
 """What the page shows of each kind of event."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from agents_app.turns.opening import Opening, open_turn
 from parachute_site.pages.telling import Item, Telling, inbox_item
 from permissions_app.frames import frame
 from sessions_app.access.caller import Caller
-from sessions_app.models import Turn
 from tests import asked
 
 TURN = "0d0c9a43-6a1e-4a86-9d0a-2f0a3f6f2f11"
@@ -196,7 +194,6 @@ def test_what_ended_otherwise_says_so(teller: Teller) -> None:
     assert "Careful" in teller.shown("warning", code="x", title="Careful", message="Hot", details=[])
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("kind", "more"),
     [
@@ -218,21 +215,16 @@ def test_what_ran_when_its_turn_was_cut_off_is_stopped(
     assert "running" not in teller.whole
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(("second", "says"), [(4, "failed"), (6, "stopped")])
 def test_what_failed_after_somebody_had_stopped_its_turn_was_stopped(
-    second: int, says: str, as_ada: Caller
+    teller: Teller, second: int, says: str
 ) -> None:
-    turn = Turn.objects.get(pk=open_turn(as_ada, Opening("write it")).turn_id)
-    turn.abort_requested_at = datetime(2026, 11, 18, 10, 0, 5, tzinfo=UTC)
-    turn.save()
-    teller = Teller(str(turn.pk))
     teller.uses("Write", file_path="/vault/a.md", content="x")
     for_the_model = "The user doesn't want to proceed."
     result = {"toolUseId": "use-0", "content": for_the_model, "isError": True}
     teller.tell("tool_result", second, **result, durationMs=240, truncated=False)
     assert ">failed<" in teller.whole
-    teller.tell("aborted", partialResponse="", abortedBy="ada")
+    teller.tell("aborted", partialResponse="", abortedBy="ada", stoppedAt="2026-11-18T10:00:05Z")
     assert f">{says}<" in teller.whole
     assert ("proceed" in teller.whole) == (says == "failed")
 
