@@ -250,15 +250,17 @@ def set_aside(session_id: UUID) -> None:
         projects.rename(projects.with_name(f"projects-before-{uuid4()}"))
 
 
-def remove(session_id: UUID, vault: Path | None) -> None:
+def remove(session_id: UUID, vault: Path | None, *, is_written: bool = False) -> None:
     """All that a session left on this machine, and its copy in the vault: who deletes a chat means the
-    copy too. What cannot be removed is named in the log: the rows are gone by now."""
+    copy too. What cannot be removed is named in the log: the rows are gone by now. Where a worker still
+    writes there, what comes meanwhile is that one's to remove, when it ends."""
     kept = config_folder(session_id)
     try:
         if os.path.lexists(kept):
             remove_all(kept)
     except OSError as problem:
-        log.warning("Not all of %s could be removed: %s", kept, problem)
+        level = logging.INFO if is_written else logging.WARNING
+        log.log(level, "Not all of %s could be removed: %s", kept, problem)
     if vault is not None:
         _unpublish(session_id, vault)
 

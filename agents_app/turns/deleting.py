@@ -42,9 +42,9 @@ def _delete(caller: Caller, session_id: UUID) -> bool:
     session = services.locked(caller, session_id)
     if turns.exclude(pk__in=known).exists():
         return False
-    for turn in locked:
-        if turn.status in ACTIVE:
-            close_all(turn.pk)  # its parent shows what it asks
+    working = [turn.pk for turn in locked if turn.status in ACTIVE]
+    for turn_id in working:
+        close_all(turn_id)  # its parent shows what it asks
     _tell_those_who_stay(session)
     vault, workspace_id = Path(session.workspace.vault_path), session.workspace_id
     warm_on = session.warm_on if workers.that_live("turns").filter(name=session.warm_on).exists() else ""
@@ -58,7 +58,7 @@ def _delete(caller: Caller, session_id: UUID) -> bool:
         bus.ring_lists(workspace_id)
         if warm_on:
             ring_workers(session_id, warm_on)  # it finds nothing to run, and lets go of what rests there
-        transcripts.remove(session_id, vault)
+        transcripts.remove(session_id, vault, is_written=bool(working))
 
     transaction.on_commit(afterwards, robust=True)
     return True

@@ -1,11 +1,14 @@
 """Transcripts: what is read from a file that an agent can write, and what is published to the vault."""
 
+import errno
 import json
+import logging
 import os
 import tracemalloc
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
+from unittest.mock import Mock
 from uuid import UUID, uuid4
 
 import pytest
@@ -392,6 +395,17 @@ def test_nothing_of_a_session_is_left_and_another_keeps_its_own(session_id: UUID
     assert (raw(session_id), transcripts.published(session_id, vault)) == (None, None)
     assert not transcripts.config_folder(session_id).exists()
     assert raw(other) == transcripts.published(other, vault) is not None
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+def test_what_a_worker_writes_meanwhile_is_no_trouble(
+    session_id: UUID, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, is_written: bool
+) -> None:
+    transcripts.config_folder(session_id).mkdir(parents=True)
+    monkeypatch.setattr(Path, "rmdir", Mock(side_effect=OSError(errno.ENOTEMPTY, "Directory not empty")))
+    transcripts.remove(session_id, None, is_written=is_written)
+    warned = [each for each in caplog.records if each.levelno >= logging.WARNING]
+    assert bool(warned) == (not is_written)
 
 
 def test_a_link_in_the_place_of_its_folder_leads_to_no_removal(
