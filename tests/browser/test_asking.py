@@ -538,7 +538,7 @@ def wants_a_folder(house: House, tab: Tab, words: str) -> Locator:
     """Asked about because the chat asks before it writes: a person may allow more than the one file."""
     note = str(house.up.vault / "Plans" / f"{words}.md")
     house.model.script(words, [calls("Write", file_path=note, content="x\n"), say("So be it.")])
-    tab.open().ask("ask me before you write")
+    tab.open().ask("I write later")
     asks = {"permissions": {"trustMode": False}}
     house.program.http.patch(f"/api/chat/{tab.session}", json={"metadata": asks}).raise_for_status()
     tab.say(words)
