@@ -11,6 +11,7 @@ from tests.agents_app.engine import Engine
 
 settings.register_profile(
     "soak",
+    derandomize=False,
     max_examples=2_000,
     stateful_step_count=80,
     deadline=None,
