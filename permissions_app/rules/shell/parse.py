@@ -1,4 +1,4 @@
-"""Text to a tree. What the parser and Bash could read in two ways is not read at all."""
+"""Text to a tree. What the parser and Bash would read in two ways is written in another, or not read."""
 
 import re
 from collections.abc import Iterator
@@ -72,8 +72,8 @@ def _repaired(source: bytes, root: Node) -> bytes:
     `su\\<newline>do` is one word to Bash and two to the parser: joined where it stands between two nodes, so
     never within quotes, a comment or a here-document. `ls<newline>\\sudo` is two commands to Bash and one to
     the parser: a blank after the newline parts them. `s''\\udo` is one word to Bash and two to the parser:
-    in other quotes, `s'''u'do`, it is one to both. So are `a"b"${1}`
-    and `a$(b)c`, and not `a"b"$1` and the latter with backticks.
+    in other quotes, `s'''u'do`, it is one to both. `a"b"$1` is so with braces, and a substitution in
+    backticks with `$(…)`. What follows the keyword `time` is read as if it were not there.
     """
     changes = {change for node in _all(root) for change in _changes(source, node)}
     for start, end, text in sorted(changes, reverse=True):
