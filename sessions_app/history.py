@@ -56,7 +56,8 @@ def _from_transcript(
 
 
 def _tell_as_rows_do(by_turn: dict[UUID, list[Said]]) -> None:
-    """What the server made in the place of an agent is an error to the CLI, which was refused it."""
+    """What the server made in the place of an agent is an error in older transcripts, whose CLI was refused
+    it, and where that could not even do nothing instead."""
     errors = {
         str(block.get("tool_use_id")): block
         for said in by_turn.values()
