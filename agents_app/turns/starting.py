@@ -28,7 +28,8 @@ INTERRUPTED = (
 )
 SHOWN = (
     "People have read what you had written of your answer by then, and they still see it. It stands below, "
-    "and may be missing in your own record. Do not write it again: begin where it breaks off."
+    "and may be missing in your own record. Do not write it all again: begin with the sentence, or the line, "
+    "that was cut off."
 )
 GONE = "Its transcript is not there, or not whole."
 CHOSEN = "A new start was asked for."
