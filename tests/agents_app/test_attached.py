@@ -18,6 +18,7 @@ from sessions_app.models import Attachment, Session, Turn
 from sessions_app.threads import in_thread
 from tests.agents_app.at_once import at_once
 from tests.agents_app.engine import Engine, events, lose
+from tests.sharing import share
 
 pytestmark = [
     pytest.mark.database,
@@ -73,6 +74,7 @@ class TestTheRowAndTheFile:
             raise AssertionError("it was written")
 
         opened = open_turn(as_ada, Opening("hi"))
+        share(opened.session_id)
         monkeypatch.setattr("sessions_app.folders.Folder.add", fail)
         for caller, refusal in ((caller_of_user(vi), errors.Forbidden), (as_cy, errors.NotFound)):
             for where in ({"session_id": opened.session_id}, {"workspace": "default"}):
