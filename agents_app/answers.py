@@ -48,7 +48,9 @@ async def _frames(request: HttpRequest, opened: Opened) -> AsyncGenerator[bytes]
 async def _watched(request: HttpRequest, opened: Opened) -> AsyncGenerator[Frame]:
     """The turn's events, from its `session` row on, for as long as the caller may have them."""
     looking = Watch(request.find_caller, opened.session_id, Scope.CHAT)  # type: ignore[attr-defined]
-    async with aclosing(follow_turn(opened.session_id, opened.turn_id, opened.seq - 2)) as frames:
+    async with aclosing(
+        follow_turn(opened.session_id, opened.turn_id, opened.seq - 2, looking.look)
+    ) as frames:
         async for frame in frames:
             await looking.check()
             yield frame

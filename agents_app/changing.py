@@ -11,6 +11,7 @@ from agents_app import acting
 from agents_app.trust import is_above
 from agents_app.turns.allowed import allowed_model, check_trust
 from permissions_app.audit import Outcome
+from permissions_app.services.telling import ring_inboxes
 from sessions_app import services
 from sessions_app.access.caller import Caller
 from sessions_app.errors import TrustTooHigh
@@ -28,6 +29,8 @@ def change(caller: Caller, session_id: UUID, order: SessionChange) -> Session:
     if order.trust_level is not None:
         _check_is_less(caller, session, order.trust_level)
     wanted = order.columns(session)
+    if order.visibility is not None and services.change_visibility(caller, session, order.visibility):
+        ring_inboxes(session.workspace_id)  # what is asked in it is another's to decide, or not any more
     if taken := _taken(session, wanted):
         acting.record(caller, session, Outcome.REVOKED, taken)
     return services.change(session, wanted)

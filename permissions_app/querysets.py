@@ -7,13 +7,18 @@ from uuid import UUID
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
 
+from sessions_app.querysets import is_theirs_or_shared, seen_by
+
 if TYPE_CHECKING:
     from sessions_app.access.caller import Caller
 
 
 class GrantQuerySet(models.QuerySet[Any]):
     def visible_to(self, caller: Caller) -> GrantQuerySet:
-        return self.filter(caller.within("workspace"))
+        """For always, all of its workspace's; for one session, of those that they may see."""
+        return self.filter(
+            Q(session=None) | is_theirs_or_shared(caller, "session"), caller.within("workspace")
+        )
 
     def active(self) -> GrantQuerySet:
         return self.filter(revoked_at=None)
@@ -31,13 +36,13 @@ class GrantRequestQuerySet(models.QuerySet[Any]):
         return self.filter(status=GrantRequestStatus.PENDING)
 
     def visible_to(self, caller: Caller) -> GrantRequestQuerySet:
-        return self.filter(caller.within("workspace"))
+        return self.filter(seen_by(caller, "session"))
 
     def decidable_by(self, caller: Caller) -> GrantRequestQuerySet:
         """For the session that asks; for always, which `rights.check` looks at, owners alone."""
         from sessions_app.access.caller import MAY_WRITE
 
-        return self.filter(caller.within("workspace", MAY_WRITE))
+        return self.filter(seen_by(caller, "session", MAY_WRITE))
 
 
 class ToolRequestQuerySet(models.QuerySet[Any]):
@@ -47,13 +52,13 @@ class ToolRequestQuerySet(models.QuerySet[Any]):
         return self.filter(status=RequestStatus.PENDING)
 
     def visible_to(self, caller: Caller) -> ToolRequestQuerySet:
-        return self.filter(caller.within("session__workspace"))
+        return self.filter(seen_by(caller, "session"))
 
     def decidable_by(self, caller: Caller) -> ToolRequestQuerySet:
         """What no wall holds is an operator's."""
         from sessions_app.access.caller import MAY_WRITE
 
-        found = self.filter(caller.within("session__workspace", MAY_WRITE))
+        found = self.filter(seen_by(caller, "session", MAY_WRITE))
         return found if caller.is_operator else found.filter(on_host=False)
 
     def unused(self, since: datetime) -> ToolRequestQuerySet:

@@ -23,6 +23,7 @@ from sessions_app.access.caller import Caller
 from sessions_app.errors import Invalid
 from sessions_app.metadata import PERMISSIONS
 from sessions_app.models import EventType, SessionEvent
+from sessions_app.querysets import seen_by
 
 LOOKS_BACK = timedelta(days=30)
 LOOKS_AT = 500  # calls, the newest
@@ -72,12 +73,14 @@ def of_session(caller: Caller, session_id: UUID) -> tuple[dict[str, Any], Waitin
 
 
 def previewed(caller: Caller, request_id: UUID, pattern: str) -> Preview:
-    """Of the last month's calls of this kind in its workspace, those that the pattern would cover."""
+    """Of the last month's calls of this kind in its workspace, as far as the caller may see their chats,
+    those that the pattern would cover."""
     request = found(caller, request_id)
     if not pattern:
         raise Invalid.field("pattern", _("Name the pattern that is to be tried."))
     session = reading.visible(caller, request.session_id)
     used = SessionEvent.objects.filter(
+        seen_by(caller, "session"),
         session__workspace=session.workspace_id,
         type=EventType.TOOL_USE,
         payload__tool__name="WebFetch" if request.tool_name == REACH else request.tool_name,

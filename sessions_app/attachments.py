@@ -17,11 +17,13 @@ from django.utils.translation import gettext as _
 
 from sessions_app import file_names, file_types
 from sessions_app.access.caller import Caller
+from sessions_app.access.models import Membership
 from sessions_app.downloads import Download
 from sessions_app.errors import Invalid, NotFound, NotReady, ParachuteError, TooLarge
 from sessions_app.folders import Folder
 from sessions_app.models import Attachment, ContentType, Message, Session
 from sessions_app.models.attachment import FOLDER, LARGEST
+from sessions_app.models.session import Visibility
 
 MOST = 10  # in one message
 GONE = "The file is not in the vault any more. Whoever moved or deleted it may have it."
@@ -108,6 +110,20 @@ def attach(message: Message, files: Sequence[Attachment]) -> None:
         file.message, file.session_id = message, message.session_id
     if files:
         Attachment.objects.bulk_create(files)
+
+
+def closed_to(session: Session) -> list[str]:
+    """The files of private chats that whoever reads this session may not see, by their paths in the vault. In
+    a workspace of one person there are none."""
+    others = Membership.objects.filter(workspace=session.workspace_id).exclude(user=session.created_by_id)
+    if not others.exists():
+        return []
+    private = Attachment.objects.filter(
+        session__workspace=session.workspace_id, session__visibility=Visibility.PRIVATE
+    ).exclude(session=session)
+    if not session.is_shared:
+        private = private.exclude(session__created_by=session.created_by_id)
+    return list(private.order_by("path").values_list("path", flat=True))
 
 
 def as_json(file: Attachment) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from sessions_app.listing import follow_list
 from sessions_app.reading import Page
 from sessions_app.schemas import SessionOut
 from sessions_app.sse import HEADERS, as_json, bodies
-from sessions_app.stream import follow, follow_in_parts
+from sessions_app.stream import Look, follow, follow_in_parts
 from sessions_app.watch import Watch
 
 log = logging.getLogger(__name__)
@@ -131,7 +131,7 @@ class EventStream(SentEvents):
 
     async def pass_on(self) -> None:
         looking = Watch(self.scope["find_caller"], self.session_id)
-        async with aclosing(follow_in_parts(self.session_id, _after(self.scope))) as parts:
+        async with aclosing(follow_in_parts(self.session_id, _after(self.scope), looking.look)) as parts:
             async for part in parts:
                 for body in bodies(part):
                     await looking.check()
@@ -271,18 +271,24 @@ class FollowSocket(Streaming):
             log.exception("Following the %s broke off", feed)
             await self.close(1011)
 
+    def look_at(self, session_id: UUID) -> Look:
+        """Whether this socket's caller may still see a session, for what follows it."""
+        return Watch(self.scope["find_caller"], session_id).look
+
     async def pass_on(self, session_id: UUID, after: int) -> None:
         """What a follower is sent; a subclass may say it in another way."""
-        async with aclosing(follow(session_id, after)) as frames:
+        async with aclosing(follow(session_id, after, self.look_at(session_id))) as frames:
             async for frame in frames:
                 await self.say(frame or {"type": "keep_alive", "sessionId": str(session_id)})
 
     async def _pass_on(self, session_id: UUID, after: int) -> None:
         try:
             await self.pass_on(session_id, after)
-        except NotFound:  # it was deleted
+        except NotFound:  # it was deleted, or is another's alone
             self._following.pop(session_id, None)
             await self._tell_that_it_is_gone(session_id)
+        except ParachuteError as error:
+            await self.close(4000 + error.status)
         except Exception:
             log.exception("Following %s broke off", session_id)
             await self.close(1011)

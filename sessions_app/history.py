@@ -5,6 +5,8 @@ from collections import defaultdict
 from typing import Any
 from uuid import UUID
 
+from django.db.models import QuerySet
+
 from sessions_app import attachments, transcripts
 from sessions_app.models import Attachment, EventType, Message, Session, SessionEvent, Turn, TurnStatus
 from sessions_app.models.event import WORK
@@ -17,12 +19,16 @@ def messages(session: Session) -> list[Said]:
     turns = Turn.objects.over().filter(session=session).order_by("opened_seq")
     over = {turn: (status, attempt) for turn, status, attempt in turns.values_list("pk", "status", "attempt")}
     done = [turn for turn, (status, _) in over.items() if status == TurnStatus.DONE]
-    spoken = {message.pk: message for message in Message.objects.filter(session=session, turn_id__in=done)}
+    spoken = {message.pk: message for message in _spoken(session, done)}
     by_turn = _from_transcript(transcripts.raw(session.pk) or b"", spoken, _attached(session))
     _tell_as_rows_do(by_turn)
     _tell_what_was_cut_off(by_turn, [turn for turn in by_turn if over[turn][1] > 1])
     by_turn |= _from_events([turn for turn in over if turn not in by_turn])
     return [said for turn in over for said in by_turn.get(turn, [])]
+
+
+def _spoken(session: Session, turns: list[UUID]) -> QuerySet[Message]:
+    return Message.objects.filter(session=session, turn_id__in=turns).select_related("author")
 
 
 def _attached(session: Session) -> dict[UUID, list[Said]]:
@@ -127,6 +133,7 @@ def _of_message(message: Message, timestamp: str) -> Said:
         "id": str(message.pk),
         "role": "user",
         "source": message.source,
+        "author": message.author.get_username() if message.author else None,
         "content": [{"type": "text", "text": message.content or message.context}],
         "timestamp": timestamp,
         "turnId": str(message.turn_id),
@@ -157,6 +164,7 @@ def _of_event(event: SessionEvent) -> Said:
     if event.payload.get("interrupted"):
         said["interrupted"] = True
     if event.type == EventType.USER_MESSAGE:
+        said["author"] = event.payload.get("author")
         said["attachments"] = event.payload.get("attachments", [])
     return said
 

@@ -25,7 +25,18 @@ NEWEST = Wanted(exact={}, limit=50)
 
 # What a change of makes a list another one. Not how much was said or paid: that changes with each turn, and
 # with each turn its activity does.
-SHOWN = ("id", "title", "summary", "model", "trust_level", "status", "archived", "is_active", "is_waiting")
+SHOWN = (
+    "id",
+    "title",
+    "summary",
+    "model",
+    "trust_level",
+    "status",
+    "archived",
+    "visibility",
+    "is_active",
+    "is_waiting",
+)
 
 
 async def follow_list(find_caller: Callable[[], Caller]) -> AsyncGenerator[Page]:

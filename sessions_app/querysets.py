@@ -4,20 +4,40 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.db import models
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 
 if TYPE_CHECKING:
     from sessions_app.access.caller import Caller
+    from sessions_app.access.models import Role
+
+
+def seen_by(caller: Caller, through: str = "", roles: tuple[Role, ...] = ()) -> Q:
+    """Whose a chat is, said once: the condition that a session is in a workspace of this caller, and theirs
+    or shared there. What hangs on a session is read through it: `through` is the path to the session."""
+    at = f"{through}__" if through else ""
+    return caller.within(f"{at}workspace", roles) & is_theirs_or_shared(caller, through)
+
+
+def is_theirs_or_shared(caller: Caller, through: str = "") -> Q:
+    """The half of it for rows that have their workspace by themselves."""
+    from sessions_app.models.session import Visibility
+
+    at = f"{through}__" if through else ""
+    return Q(**{f"{at}visibility": Visibility.WORKSPACE}) | Q(**{f"{at}created_by": caller.user_id})
 
 
 class SessionQuerySet(models.QuerySet[Any]):
     def visible_to(self, caller: Caller) -> SessionQuerySet:
-        return self.filter(caller.within("workspace"))
+        return self.filter(seen_by(caller))
 
     def writable_by(self, caller: Caller) -> SessionQuerySet:
         from sessions_app.access.caller import MAY_WRITE
 
-        return self.filter(caller.within("workspace", MAY_WRITE))
+        return self.filter(seen_by(caller, roles=MAY_WRITE))
+
+    def told(self) -> SessionQuerySet:
+        """With all that a list or an answer says of a session, in one query."""
+        return self.with_activity().select_related("workspace", "created_by")
 
     def with_activity(self) -> SessionQuerySet:
         """Adds `is_active` and `is_waiting`, from which a session's `activity` is told."""

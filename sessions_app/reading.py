@@ -51,9 +51,7 @@ def page(caller: Caller, wanted: Wanted) -> Page:
     if wanted.cursor:
         found = found.filter(_after(wanted.cursor))
     rows = list(
-        found.with_activity()
-        .select_related("workspace")
-        .order_by("-last_accessed", "-pk")[wanted.offset : wanted.offset + wanted.limit + 1]
+        found.told().order_by("-last_accessed", "-pk")[wanted.offset : wanted.offset + wanted.limit + 1]
     )
     more, rows = len(rows) > wanted.limit, rows[: wanted.limit]
     return Page(rows, total, _cursor(rows[-1]) if more and rows else None)
@@ -83,12 +81,17 @@ def _after(cursor: str) -> Q:
 
 def listed(session_id: UUID) -> Session:
     """One session as a page shows it."""
-    session: Session = Session.objects.with_activity().select_related("workspace").get(pk=session_id)
+    session: Session = Session.objects.told().get(pk=session_id)
     return session
 
 
 def visible(caller: Caller, session_id: UUID) -> Session:
-    session = Session.objects.visible_to(caller).select_related("workspace").filter(pk=session_id).first()
+    session = (
+        Session.objects.visible_to(caller)
+        .select_related("workspace", "created_by")
+        .filter(pk=session_id)
+        .first()
+    )
     if session is None:
         raise NotFound()
     return session  # type: ignore[no-any-return]
@@ -96,7 +99,7 @@ def visible(caller: Caller, session_id: UUID) -> Session:
 
 def whole(caller: Caller, session_id: UUID) -> dict[str, Any]:
     """One session with what was said in it, and from where to follow what is not over."""
-    sessions = Session.objects.visible_to(caller).with_activity().select_related("workspace")
+    sessions = Session.objects.visible_to(caller).told()
     session = sessions.filter(pk=session_id).first()
     if session is None:
         raise NotFound()
@@ -110,11 +113,7 @@ def whole(caller: Caller, session_id: UUID) -> dict[str, Any]:
             {"turn_id": turn.pk, "message": _first_said(turn), "status": turn.status} for turn in pending
         ],
         "children": list(
-            Session.objects.visible_to(caller)
-            .filter(parent=session)
-            .with_activity()
-            .select_related("workspace")
-            .order_by("created_at")
+            Session.objects.visible_to(caller).filter(parent=session).told().order_by("created_at")
         ),
         "contributed": {name: part for each in contributors for name, part in each(session_id).items()},
     }

@@ -65,6 +65,8 @@ class SessionOut(Wire):
     module: str
     source: str
     workspace: str
+    visibility: str
+    author: str | None = Field(description="The user name of who began it; null where nobody did")
     agent_slug: str
     agent_type: str
     kind: str
@@ -92,6 +94,7 @@ class SessionOut(Wire):
             **{name: getattr(session, name) for name in _AS_THEY_ARE},
             workspace=session.workspace.slug,
             activity=_activity(session),
+            author=session.author,
             continued_from=session.continued_from_id,
             parent_session_id=session.parent_id,
             cost_usd=float(session.cost_usd),
@@ -102,6 +105,7 @@ class SessionOut(Wire):
 _NOT_COLUMNS = {
     "workspace",
     "activity",
+    "author",
     "continued_from",
     "parent_session_id",
     "linked_bot",
@@ -155,6 +159,11 @@ class SessionChange(Order):
     )
     trust_level: Literal["full", "vault", "sandboxed"] | None = Field(
         None, description="Towards less only, and from the next turn on"
+    )
+    visibility: Literal["private", "workspace"] | None = Field(
+        None,
+        description="`workspace` shares it, and what it started, with everybody in its workspace. For its "
+        "author, or an owner of the workspace",
     )
     metadata: MetadataChange | None = Field(
         None,

@@ -7,9 +7,10 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from sessions_app.access.caller import Caller
-from sessions_app.errors import Forbidden, NotFound
+from sessions_app.access.models import Role, Workspace
+from sessions_app.errors import Forbidden, Invalid, NotFound
 from sessions_app.log import record
-from sessions_app.models import EventType, Session, TitleSource
+from sessions_app.models import EventType, Kind, Session, TitleSource
 from sessions_app.reading import listed
 
 WIRE = {  # the columns that can change, as Session calls them
@@ -20,6 +21,7 @@ WIRE = {  # the columns that can change, as Session calls them
     "trust_level": "trustLevel",
     "metadata": "metadata",
     "archived": "archived",
+    "visibility": "visibility",
 }
 
 
@@ -56,9 +58,52 @@ def change(session: Session, wanted: dict[str, Any]) -> Session:
     return listed(session.pk)
 
 
+def check_rules_over(caller: Caller, session: Session) -> None:
+    """Raises Forbidden. Others write in a shared chat; what becomes of it is its author's to say, or an
+    owner's of its workspace."""
+    if session.created_by_id == caller.user_id:
+        return
+    owned = Workspace.objects.filter(caller.within(roles=(Role.OWNER,)), pk=session.workspace_id)
+    if not owned.exists():
+        raise Forbidden(
+            _(
+                "Only who began this chat, or an owner of its workspace, may archive, delete, share or "
+                "unshare it."
+            )
+        )
+
+
+def change_visibility(caller: Caller, session: Session, visibility: str) -> list[UUID]:
+    """Of a session that is `locked`, and of those that it started, which are told of too. Whoever may not see
+    them any more is closed out by the row. The answer names all that changed."""
+    if session.visibility == visibility:
+        return []
+    check_rules_over(caller, session)
+    if session.parent_id is not None:
+        raise Invalid.field("visibility", _("This chat was started by another one. Share or unshare that."))
+    if session.created_by_id is None or session.kind != Kind.WORKER:
+        raise Invalid.field("visibility", _("What Parachute itself started is its workspace's."))
+    family = [session.pk, *_descendants(session.pk)]
+    for pk in family:
+        if Session.objects.filter(pk=pk).exclude(visibility=visibility).update(visibility=visibility):
+            record(pk, EventType.SESSION_UPDATED, {"visibility": visibility})
+    return family
+
+
+def _descendants(session_id: UUID) -> list[UUID]:
+    found: list[UUID] = []
+    above = [session_id]
+    while above:
+        above = list(Session.objects.filter(parent__in=above).order_by("pk").values_list("pk", flat=True))
+        found += above
+    return found
+
+
 @transaction.atomic
 def archive(caller: Caller, session_id: UUID, *, archived: bool = True) -> Session:
-    return change(locked(caller, session_id), {"archived": archived})
+    session = locked(caller, session_id)
+    check_rules_over(caller, session)
+    return change(session, {"archived": archived})
 
 
 @transaction.atomic

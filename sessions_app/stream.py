@@ -8,10 +8,13 @@
 5. What apps above tell `beside` the rows comes after those that are there, and when it rings.
 6. In a silence of `KEEP_ALIVE` seconds read the rows again, because rings can be lost and rows cannot.
 
+7. Where a row says that the session was shared, or is not any more, its reader is looked at before that row
+   and what comes with it is given away.
+
 Where the session is deleted, `NotFound` ends it.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
 from time import monotonic
 from typing import Any, Protocol
@@ -34,6 +37,7 @@ LARGEST_PAGE = 500_000  # characters: a reader that stalls has one of them in me
 FETCHED_AT_ONCE = 100
 
 Frame = Payload | None  # None is a keep-alive
+Look = Callable[[], Awaitable[None]]  # raises where the reader may not see the session any more
 
 
 class Beside(Protocol):
@@ -49,15 +53,27 @@ class Beside(Protocol):
 beside: list[Callable[[UUID], Beside]] = []  # registered in their `ready()`
 
 
-async def follow(session_id: UUID, after: int) -> AsyncGenerator[Frame]:
-    async with aclosing(follow_in_parts(session_id, after)) as parts:
+async def follow(session_id: UUID, after: int, look: Look) -> AsyncGenerator[Frame]:
+    async with aclosing(follow_in_parts(session_id, after, look)) as parts:
         async for part in parts:
             for frame in part:
                 yield frame
 
 
-async def follow_in_parts(session_id: UUID, after: int) -> AsyncGenerator[list[Frame]]:
+async def follow_in_parts(session_id: UUID, after: int, look: Look) -> AsyncGenerator[list[Frame]]:
     """The same, and what is there at once comes as one list, so that it can be sent as one."""
+    async with aclosing(_parts(session_id, after)) as parts:
+        async for part in parts:
+            if any(_is_about_visibility(frame) for frame in part):
+                await look()
+            yield part
+
+
+def _is_about_visibility(frame: Frame) -> bool:
+    return frame is not None and frame["type"] == EventType.SESSION_UPDATED and "visibility" in frame
+
+
+async def _parts(session_id: UUID, after: int) -> AsyncGenerator[list[Frame]]:
     topic = bus.session_topic(session_id)
     async with bus.current().subscribe(topic) as listener:
         tail = await bus.current().tail(topic)
@@ -85,11 +101,11 @@ async def follow_in_parts(session_id: UUID, after: int) -> AsyncGenerator[list[F
                 yield part
 
 
-async def follow_turn(session_id: UUID, turn_id: UUID, after: int) -> AsyncGenerator[Frame]:
+async def follow_turn(session_id: UUID, turn_id: UUID, after: int, look: Look) -> AsyncGenerator[Frame]:
     """The events of one turn and no other, up to its terminal one. While another turn speaks, this is silent,
     and says so."""
     spoke = monotonic()
-    async with aclosing(follow(session_id, after)) as frames:
+    async with aclosing(follow(session_id, after, look)) as frames:
         async for frame in frames:
             if frame is not None and frame["turnId"] == str(turn_id):
                 spoke = monotonic()

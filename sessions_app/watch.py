@@ -28,9 +28,12 @@ class Watch:
 
     async def check(self) -> None:
         if monotonic() - self._looked >= LOOKS_AGAIN_EVERY:
-            self._looked = monotonic()
-            caller = may(await self._find_caller(), self._scope)
-            await check_visible(caller, self._session_id)
+            await self.look()
+
+    async def look(self) -> None:
+        """Now: the session was shared, or is not any more."""
+        self._looked = monotonic()
+        await check_visible(may(await self._find_caller(), self._scope), self._session_id)
 
 
 def may(caller: Caller | None, scope: Scope) -> Caller:

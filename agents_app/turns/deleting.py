@@ -40,6 +40,7 @@ def _delete(caller: Caller, session_id: UUID) -> bool:
     locked = list(turns.select_for_update())
     known = [turn.pk for turn in locked]
     session = services.locked(caller, session_id)
+    services.check_rules_over(caller, session)
     if turns.exclude(pk__in=known).exists():
         return False
     working = [turn.pk for turn in locked if turn.status in ACTIVE]

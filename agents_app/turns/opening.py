@@ -121,7 +121,7 @@ def _open(caller: Caller, opening: Opening, kept: list[Attachment]) -> Opened:
     if not session.last_seq:  # what comes before the first message
         message.context = opening.initial_context
         message.prior_conversation = opening.prior_conversation
-    return Opened.of(say(session, message, kept=kept, recovery=opening.recovery))
+    return Opened.of(say(session, message, kept=kept, recovery=opening.recovery, author=caller.username))
 
 
 def as_message(caller: Caller, opening: Opening) -> Message:

@@ -26,7 +26,7 @@ from permissions_app.audit.decisions import TurnAudit
 from permissions_app.rules.control_files import control_files_in
 from permissions_app.rules.setting import Setting, Trust
 from permissions_app.session_permissions import acts_unwalled, acts_without_asking, patterns_of
-from sessions_app import transcripts
+from sessions_app import attachments, transcripts
 from sessions_app.access.models import TrustLevel
 from sessions_app.metadata import Metadata
 from sessions_app.models import EventType, Message, Session, Turn
@@ -55,8 +55,10 @@ def prepare(turn: Turn, unresumable: str = "") -> Prepared:
     start = start_of(turn, vault, directory, unresumable=unresumable)
     # A system prompt of one's own stands alone; the context files belong to the preset.
     context = contexts.NONE if session.system_prompt else contexts.assemble(vault, directory)
+    closed = tuple(vault / path for path in attachments.closed_to(session))
     request = _request(turn, start, context, vault, directory, wall.sandbox)
-    setting = _setting(session, request, start.message)
+    request = replace(request, masked=(*request.masked, *closed))
+    setting = replace(_setting(session, request, start.message), closed=frozenset(closed))
     rows = _announcement(session, start, warnings, _about_prompt(session, context, setting))
     audit = _audit(turn, start.message)
     return Prepared(request, setting, start, rows, session.message_count, bool(unresumable), audit)

@@ -35,8 +35,10 @@ def say(
     kept: Sequence[Attachment] = (),
     recovery: str = "",
     ticket: dict[str, Any] | None = None,
+    author: str = "",
 ) -> Turn:
-    """Opens a turn for a message that is in no row yet. `session` is `locked`, or made just now."""
+    """Opens a turn for a message that is in no row yet. `session` is `locked`, or made just now. `author` is
+    the name of whoever says it, where that is a person or a program of theirs."""
     before = Turn.objects.open().filter(session=session).count() if session.last_seq else 0
     turn = Turn(session=session, opened_seq=session.last_seq + 2, recovery=recovery)
     turn.save(force_insert=True)
@@ -45,7 +47,7 @@ def say(
     attachments.attach(message, kept)
     rows = [
         (EventType.SESSION, about(session)),
-        (EventType.USER_MESSAGE, as_said(message, kept, ticket)),
+        (EventType.USER_MESSAGE, as_said(message, kept, ticket=ticket, author=author)),
         *([(EventType.TURN_WAITING, {"reason": "queued", "position": before})] if before else []),
     ]
     said = record_all(session.pk, rows, turn_id=turn.pk)[1]
@@ -79,13 +81,18 @@ def about(session: Session, resume_info: dict[str, Any] | None = None) -> dict[s
 
 
 def as_said(
-    message: Message, kept: Sequence[Attachment] = (), ticket: dict[str, Any] | None = None
+    message: Message,
+    kept: Sequence[Attachment] = (),
+    *,
+    ticket: dict[str, Any] | None = None,
+    author: str = "",
 ) -> dict[str, Any]:
     """The `user_message` event."""
     return {
         "content": message.content or message.context,
         "attachments": [attachments.as_json(file) for file in kept],
         "source": message.source,
+        "author": author or None,
         "fromSessionId": None,
         "fromAgentSlug": None,
         "driverless": False,

@@ -43,7 +43,7 @@ def _say_to_running(caller: Caller, session_id: UUID, opening: Opening) -> UUID 
     message = as_message(caller, opening)
     message.session, message.turn, message.waits = session, turn, True
     message.save(force_insert=True)
-    record(session_id, EventType.USER_MESSAGE, as_said(message), turn_id=turn.pk)
+    record(session_id, EventType.USER_MESSAGE, as_said(message, author=caller.username), turn_id=turn.pk)
     bring_back(session)
     transaction.on_commit(partial(bus.ring, bus.turn_topic(turn.pk), {"type": "inject"}))
     return turn.pk

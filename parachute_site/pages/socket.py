@@ -14,6 +14,7 @@ from parachute_site.pages.telling import Event, Item, Telling, inbox_item
 from parachute_site.pages.views import in_rail
 from parachute_site.pages.writing import Writing
 from permissions_app.frames import request_of
+from sessions_app.access.caller import Caller
 from sessions_app.access.models import Scope
 from sessions_app.bus import Payload, tails
 from sessions_app.consumers import Message
@@ -66,10 +67,9 @@ class PageSocket(ChatSocket):
 
     async def pass_on(self, session_id: UUID, after: int) -> None:
         folder = await in_thread(_folder)(session_id)
-        is_operator = self.caller_who_may(Scope.READ).is_operator
-        pane = Pane(session_id, folder, self.say, self.begin, to_operator=is_operator)
+        pane = Pane(session_id, folder, self.say, self.begin, reader=self.caller_who_may(Scope.READ))
         await pane.begin()
-        async with aclosing(follow_in_parts(session_id, after)) as parts:
+        async with aclosing(follow_in_parts(session_id, after, self.look_at(session_id))) as parts:
             async for part in parts:
                 await pane.show(part)
 
@@ -84,11 +84,11 @@ class Pane:
         say: Say,
         begin: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
         *,
-        to_operator: bool,
+        reader: Caller,
     ) -> None:
         self._session_id = str(session_id)
-        self._telling = Telling(folder, to_operator=to_operator)
-        self._to_operator = to_operator
+        self._telling = Telling(folder, to_operator=reader.is_operator, reader=reader.username)
+        self._to_operator = reader.is_operator
         self._say = say
         self._begin = begin
         self._writing: dict[str, Writing] = {}  # by turn: it writes one block at a time

@@ -59,10 +59,11 @@ class TurnTold:
 
 class Telling:
     """What is told of one session. `folder` is its vault: paths are shown from there. Who is no operator is
-    offered no answer where only an operator may give one."""
+    offered no answer where only an operator may give one. What others than `reader` said has their name."""
 
-    def __init__(self, folder: str, *, to_operator: bool) -> None:
+    def __init__(self, folder: str, *, to_operator: bool, reader: str = "") -> None:
         self._folder = folder
+        self._reader = reader
         self._to_operator = to_operator
         self.turns: dict[str, TurnTold] = {}
         self._asks: dict[str, Item] = {}  # by the id of their request: an answer may come after its turn
@@ -90,7 +91,7 @@ class Telling:
         return tell(self, turn, event) if tell else None
 
     def _words(self, turn: TurnTold, event: Event) -> Item:
-        return self._add(turn, event, "said", **_said(event))
+        return self._add(turn, event, "said", **_said(event, self._reader))
 
     def _text(self, turn: TurnTold, event: Event) -> Item:
         was_cut_off = event.get("interrupted", False)
@@ -276,8 +277,10 @@ def _answer(given: str | list[str] | None) -> str:
     return ", ".join(given) if isinstance(given, list) else given or ""
 
 
-def _said(event: Event) -> dict[str, Any]:
+def _said(event: Event, reader: str) -> dict[str, Any]:
+    author = event.get("author")  # older rows do not have it
     return {
+        "author": visible(author) if author and author != reader else "",
         "words": visible(event["content"]),
         "source": event["source"],
         "attachments": event["attachments"],

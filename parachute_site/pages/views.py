@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from agents_app import model_access
 from agents_app.demo_model.story import CHIPS
 from parachute_site.pages import reach
+from parachute_site.pages.sharing import sharing
 from parachute_site.pages.telling import Telling, TurnTold
 from parachute_site.policy import POLICY_OF_CHATS
 from sessions_app import reading
@@ -106,7 +107,8 @@ def _rendered(request: HttpRequest, context: dict[str, Any], page: str = "chat.h
 
 
 def _told(request: HttpRequest, session: Session, found: Past) -> list[TurnTold]:
-    telling = Telling(session.vault_root, to_operator=_caller(request).is_operator)
+    caller = _caller(request)
+    telling = Telling(session.vault_root, to_operator=caller.is_operator, reader=caller.username)
     for turn_id, opened_seq in found.turns:
         telling.turn(str(turn_id)).opened_seq = opened_seq
     for event in found.events:
@@ -132,6 +134,7 @@ def _page(request: HttpRequest, session: Session | None = None) -> dict[str, Any
         "models": settings.PARACHUTE_MODELS,
         "trust_levels": reach.choices(caller, workspace, session) if workspace else [],
         "acting": reach.switch(caller, session),
+        "sharing": sharing(caller, session, writable),
         "workspaces": writable,
         "may_write": workspace in writable,
         "is_member": bool(workspace) or Workspace.objects.visible_to(caller).exists(),

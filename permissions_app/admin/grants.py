@@ -8,11 +8,12 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from permissions_app.admin.one_by_one import each_of
-from permissions_app.admin.read_only import ReadOnlyAdmin
+from permissions_app.admin.read_only import ReadOnlyAdmin, ReadOnlyOfSessions
 from permissions_app.grants import decide_request, revoke_grant, rights
 from permissions_app.models.grants import GrantRequest, GrantScope, PermissionGrant
 from sessions_app.access.caller import Caller
 from sessions_app.access.services import caller_of_user
+from sessions_app.console import MASK
 
 
 def decide_each(
@@ -22,7 +23,7 @@ def decide_each(
         console.message_user(request, ngettext("%(n)d done.", "%(n)d done.", done) % {"n": done})
 
 
-class GrantsAdmin(ReadOnlyAdmin):
+class GrantsAdmin(ReadOnlyOfSessions):
     """Offers what the person may do in one workspace at least."""
 
     scopes: ClassVar[dict[str, GrantScope]]  # by the name of the action
@@ -65,17 +66,22 @@ class PermissionGrantAdmin(GrantsAdmin):
 
 @admin.register(GrantRequest)
 class GrantRequestAdmin(GrantsAdmin):
-    list_display = ["agent", "child_agent", "reason", "status", "session_id", "workspace", "created_at"]
+    list_display = ["agent", "child_agent", "why", "status", "session_id", "workspace", "created_at"]
     list_display += ["decided_by", "decided_at"]
     list_filter = ["status", "workspace"]
     list_select_related = ["workspace", "decided_by"]
     search_fields = ["agent", "child_agent", "reason", "=session__id"]
     actions = ["approve_for_session", "approve_always", "deny"]
+    texts = ("reason",)
     scopes: ClassVar = {
         "approve_for_session": GrantScope.SESSION,
         "approve_always": GrantScope.PERSISTENT,
         "deny": GrantScope.SESSION,
     }
+
+    @admin.display(description=_("Reason"))
+    def why(self, row: GrantRequest) -> str:
+        return MASK if row.is_hidden else row.reason  # type: ignore[attr-defined]
 
     @admin.action(description=_("Approve, for its session alone"), permissions=["view"])
     def approve_for_session(self, request: HttpRequest, queryset: QuerySet[GrantRequest]) -> None:

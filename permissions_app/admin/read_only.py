@@ -2,7 +2,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from sessions_app.console import WithTimes
+from sessions_app.console import OfSessions, WithTimes
 
 
 class ReadOnlyAdmin(WithTimes):
@@ -16,3 +16,7 @@ class ReadOnlyAdmin(WithTimes):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+class ReadOnlyOfSessions(ReadOnlyAdmin, OfSessions):
+    pass

@@ -1,6 +1,6 @@
 """What agents asked, in the console of operators: to look at, and to decide in bulk."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.db.models import Case, QuerySet, When
@@ -10,26 +10,37 @@ from django.utils.translation import ngettext
 
 from permissions_app import services
 from permissions_app.admin.one_by_one import each_of
-from permissions_app.admin.read_only import ReadOnlyAdmin
+from permissions_app.admin.read_only import ReadOnlyOfSessions
 from permissions_app.audit.masking import about, in_a_line
 from permissions_app.models import RequestStatus, ToolRequest
+from sessions_app.console import MASK, title_of
 
 
 @admin.register(ToolRequest)
-class ToolRequestAdmin(ReadOnlyAdmin):
-    list_display = ["created_at", "session", "tool_name", "asked", "status", "decided_as", "expires_at"]
+class ToolRequestAdmin(ReadOnlyOfSessions):
+    list_display = ["created_at", "chat", "tool_name", "asked", "status", "decided_as", "expires_at"]
     list_filter = ["status", "kind", "permission_type", "tool_name"]
-    list_select_related = ["session"]
+    list_select_related = ["session__created_by"]
     search_fields = ["tool_name", "file_path", "session__title"]
     actions = ["allow_once", "do_not_allow"]
+    texts: ClassVar[tuple[str, ...]] = (
+        *("why", "input", "file_path", "directory", "suggested_grants", "subject"),
+        *("answers", "pattern", "reason"),
+    )
 
     def get_ordering(self, request: HttpRequest) -> Any:
         """What waits for a person first, and of that the newest."""
         waits = Case(When(status=RequestStatus.PENDING, then=0), default=1)
         return [waits, "-created_at", "-pk"]
 
+    @admin.display(description=_("Chat"))
+    def chat(self, request: ToolRequest) -> str:
+        return title_of(request)
+
     @admin.display(description=_("What is asked"))
     def asked(self, request: ToolRequest) -> str:
+        if request.is_hidden:  # type: ignore[attr-defined]
+            return MASK
         if request.is_question:
             return in_a_line(" ".join(each["question"] for each in request.input["questions"]))
         return about(request.input, request.file_path)

@@ -66,7 +66,7 @@ def request_grant(
 def decide_request(caller: Caller, slug: str, request_id: UUID, scope: GrantScope | None) -> GrantRequest:
     """Approves with a scope, denies without one. Of several who decide at once, one does."""
     workspace = rights.workspace_of(caller, slug)
-    asked = GrantRequest.objects.filter(workspace=workspace, pk=request_id).first()
+    asked = GrantRequest.objects.visible_to(caller).filter(workspace=workspace, pk=request_id).first()
     if asked is None:
         raise NotFound
     rights.check(caller, workspace, scope or GrantScope.SESSION)

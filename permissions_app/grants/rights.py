@@ -42,13 +42,13 @@ def _where(caller: Caller, scope: str) -> QuerySet[Workspace]:
     return Workspace.objects.filter(caller.within(roles=roles))
 
 
-def session_of(workspace: Workspace, agent: str, session_id: UUID | None) -> Session:
+def session_of(caller: Caller, workspace: Workspace, agent: str, session_id: UUID | None) -> Session:
     """The session that a grant is for; it must be one of the agent's."""
     if session_id is None:
         raise Invalid.field(
             "sessionId", _("Name the session that this is for, or make the grant persistent.")
         )
-    session = Session.objects.filter(pk=session_id, workspace=workspace).first()
+    session = Session.objects.visible_to(caller).filter(pk=session_id, workspace=workspace).first()
     if session is None or session.agent_slug != agent:
         raise Invalid.field("sessionId", _("This agent has no such session in this workspace."))
     return session  # type: ignore[no-any-return]

@@ -53,7 +53,7 @@ def make_grant(caller: Caller, slug: str, wanted: Wanted) -> tuple[PermissionGra
     rights.check(caller, workspace, wanted.scope)
     wanted.check()
     if wanted.scope == GrantScope.SESSION:
-        rights.session_of(workspace, wanted.agent, wanted.session_id)
+        rights.session_of(caller, workspace, wanted.agent, wanted.session_id)
     return given(caller, workspace, wanted)
 
 
@@ -83,7 +83,7 @@ def given(caller: Caller, workspace: Workspace, wanted: Wanted) -> tuple[Permiss
 def revoke_grant(caller: Caller, slug: str, grant_id: UUID) -> None:
     """From the next spawn on. Sessions that were started by it go on."""
     workspace = rights.workspace_of(caller, slug)
-    grant = PermissionGrant.objects.filter(workspace=workspace, pk=grant_id).first()
+    grant = PermissionGrant.objects.visible_to(caller).filter(workspace=workspace, pk=grant_id).first()
     if grant is None:
         raise NotFound
     rights.check(caller, workspace, grant.scope)

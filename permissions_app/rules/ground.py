@@ -1,8 +1,10 @@
 """The folders of a session, followed once for each decision: links may have changed since the last."""
 
 from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
 
-from permissions_app.rules.paths import Links, Place, find, is_below
+from permissions_app.rules.paths import Links, Place, find, fold, is_below
 from permissions_app.rules.setting import Setting
 
 
@@ -13,6 +15,7 @@ class Ground:
     home: Place
     scratch: Place | None
     own_config: Place | None
+    closed: frozenset[str]  # folded
     links: Links = field(compare=False)  # as this decision found them
 
     def in_scratch(self, path: str) -> bool:
@@ -36,8 +39,15 @@ def ground_of(setting: Setting) -> Ground:
         home=find(str(setting.home), "/", links),
         scratch=find(str(setting.scratch), "/", links) if setting.scratch else None,
         own_config=find(str(setting.own_config), "/", links) if setting.own_config else None,
+        closed=_folded(setting.closed),
         links=links,
     )
+
+
+@lru_cache(maxsize=64)
+def _folded(files: frozenset[Path]) -> frozenset[str]:
+    """Once a turn, and not once a call."""
+    return frozenset(fold(str(file)) for file in files)
 
 
 def lies_in(path: str, folder: Place) -> bool:

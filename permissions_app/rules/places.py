@@ -42,7 +42,15 @@ def edits_in(call: ToolCall, vault: Path) -> tuple[Edit, ...]:
     """What a command that only changes a repository's settings changes of them, in its order."""
     links: Links = {}
     here = find(str(vault), "/", links)
-    ground = Ground(vault=here, working_directory=here, home=here, scratch=None, own_config=None, links=links)
+    ground = Ground(
+        vault=here,
+        working_directory=here,
+        home=here,
+        scratch=None,
+        own_config=None,
+        closed=frozenset(),
+        links=links,
+    )
     reading = shell.read_command(text_argument(call, "command"), ground, behind_wall=True)
     gits = (command.words for command in reading.commands if PurePath(command.words[0]).name == "git")
     return tuple(edit for words in gits for edit in edits_of(words))

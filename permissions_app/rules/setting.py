@@ -41,6 +41,7 @@ class Setting:
     agent_writes: tuple[str, ...] | None = None  # `write_permissions` of its agent; None: it has none
     has_read_strangers: bool = False  # text of the web or of a stranger: it may have been told what to do
     named_hosts: frozenset[str] = frozenset()  # that a person named in this session
+    closed: frozenset[Path] = frozenset()  # whole paths of files of private chats of others
     held: frozenset[str] = frozenset()  # settings of repositories that its wall shows read-only
 
     def __post_init__(self) -> None:

@@ -13,7 +13,8 @@ class Caller:
     """Who is calling: a person in a browser, or a program with a key of theirs.
 
     `workspace_ids` is None where all workspaces of the user are meant. `name` is what an idempotency key
-    and an audit row remember: the same person through two keys is two callers.
+    and an audit row remember: the same person through two keys is two callers. `username` is what others
+    read of who said something.
     """
 
     user_id: int
@@ -22,6 +23,7 @@ class Caller:
     scopes: frozenset[str] = field(default=EVERYTHING)
     workspace_ids: frozenset[int] | None = None
     key_id: int | None = None
+    username: str = ""
 
     @property
     def source(self) -> str:

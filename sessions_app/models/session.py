@@ -47,6 +47,11 @@ class Module(models.TextChoices):
     BUILD = "build", _("Build")
 
 
+class Visibility(models.TextChoices):
+    PRIVATE = "private", _("Its author")
+    WORKSPACE = "workspace", _("Everybody in its workspace")
+
+
 LIVE = (SessionStatus.PENDING, SessionStatus.RUNNING)
 
 
@@ -70,6 +75,8 @@ class Session(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
     workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="sessions")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    # Private ones are their author's alone, whatever somebody is in their workspace.
+    visibility = models.CharField(max_length=10, choices=Visibility, default=Visibility.PRIVATE)
     title = models.CharField(max_length=200, blank=True)
     title_source = models.CharField(max_length=10, choices=TitleSource, default=TitleSource.DEFAULT)
     summary = models.TextField(blank=True)
@@ -118,6 +125,9 @@ class Session(models.Model):
         constraints = [
             models.CheckConstraint(condition=among("status", SessionStatus), name="session_status_is_known"),
             models.CheckConstraint(condition=among("trust_level", TrustLevel), name="session_trust_is_known"),
+            models.CheckConstraint(
+                condition=among("visibility", Visibility), name="session_visibility_is_known"
+            ),
             models.CheckConstraint(condition=among("kind", Kind), name="session_kind_is_known"),
             models.CheckConstraint(condition=among("source", Source), name="session_source_is_known"),
             models.CheckConstraint(condition=among("module", Module), name="session_module_is_known"),
@@ -140,7 +150,17 @@ class Session(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.title or str(self.pk)
+        """In the console, whoever reads there: a private title is its author's."""
+        return self.title if self.is_shared and self.title else str(self.pk)
+
+    @property
+    def author(self) -> str | None:
+        """The name of who began it; asks the database unless it was selected with it."""
+        return self.created_by.get_username() if self.created_by else None
+
+    @property
+    def is_shared(self) -> bool:
+        return self.visibility == Visibility.WORKSPACE
 
     @property
     def is_errand(self) -> bool:

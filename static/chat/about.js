@@ -17,6 +17,12 @@ export class About {
     this.acting = document.querySelector("#acting");
     this.acts = document.querySelector("#acts");
     this.acts?.addEventListener("click", () => this.act().catch(this.complain));
+    this.shared = document.querySelector("#shared");
+    this.shares = document.querySelector("#shares");
+    this.shares?.addEventListener("click", () => this.share().catch(this.complain));
+    this.workspace = document.querySelector("#workspace");
+    this.workspace?.addEventListener("change", () => this.company());
+    this.company();
     document.querySelector("#trust")?.addEventListener("change", () => this.session || this.begun());
     this.wall();
     this.on("#delete", () => this.delete());
@@ -33,6 +39,7 @@ export class About {
   begin(session, title) {
     this.session = session;
     this.more.hidden = false;
+    if (this.workspace) this.workspace.disabled = true; // it stays where it began
     this.begun();
     this.named(title);
   }
@@ -69,6 +76,18 @@ export class About {
     return call("PATCH", `/api/chat/${session}`, { metadata: { permissions: { trustMode: false } } });
   }
 
+  // Who is meant by "this workspace".
+  company() {
+    if (!this.workspace) return;
+    for (const said of document.querySelectorAll("#shares-means [data-workspace]")) said.hidden = said.dataset.workspace !== this.workspace.value;
+  }
+
+  // The stream says when it is so.
+  share() {
+    const visibility = this.shares.ariaChecked === "true" ? "private" : "workspace";
+    return call("PATCH", `/api/chat/${this.session}`, { visibility });
+  }
+
   named(title) {
     this.title.textContent = visible(title);
     this.rawTitle = title;
@@ -103,6 +122,10 @@ export class About {
 
   changed(fields) {
     if (fields.title) this.named(fields.title);
+    if (fields.visibility) {
+      this.shared.hidden = fields.visibility !== "workspace";
+      this.shares?.setAttribute("aria-checked", !this.shared.hidden);
+    }
     if ("archived" in fields) {
       this.archive.toggleAttribute("data-archived", fields.archived);
       this.archive.textContent = fields.archived ? this.archive.dataset.out : this.archive.dataset.in;

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import DatabaseError
 
-from agents_app.runtimes.scripted import Say
+from agents_app.runtimes.scripted import Say, Use
 from agents_app.turns import attached, saying
 from agents_app.turns.opening import Opened, Opening, open_turn
 from sessions_app import errors, history, transcripts
@@ -17,7 +17,8 @@ from sessions_app.attachments import Given
 from sessions_app.models import Attachment, Session, Turn
 from sessions_app.threads import in_thread
 from tests.agents_app.at_once import at_once
-from tests.agents_app.engine import Engine, events, lose
+from tests.agents_app.engine import Engine, events, lose, types
+from tests.sharing import share
 
 pytestmark = [
     pytest.mark.database,
@@ -35,6 +36,41 @@ def with_files(*files: Given, text: str = "look", **more: Any) -> Opening:
 
 def kept(vault: Path) -> list[str]:
     return sorted(path.name for path in vault.glob("Chat/assets/*/*"))
+
+
+class TestWhoseFilesAnAgentSees:
+    @pytest.mark.parametrize(
+        ("whose", "shared", "closed"),
+        [("ben", False, True), ("ben", True, True), ("ada", False, False), ("ada", True, True)],
+    )
+    async def test_those_of_private_chats_are_their_authors(
+        self,
+        engine: Engine,
+        as_ada: Caller,
+        as_ben: Caller,
+        vault: Path,
+        whose: str,
+        shared: bool,
+        closed: bool,
+    ) -> None:
+        """Behind its wall, and by the gate. In a shared chat others read along."""
+        await in_thread(open_turn)({"ada": as_ada, "ben": as_ben}[whose], with_files(NOTE))
+        file = vault / (await Attachment.objects.aget()).path
+        engine.runtime.scripts["hi"] = [Use("Read", {"file_path": str(file).replace("Chat", "CHAT")})]
+        opened = await engine.say("hi")
+        if shared:
+            await in_thread(share)(opened.session_id)
+        await engine.run(opened)
+        assert (file in engine.runtime.requests[-1].masked) is closed
+        assert ("permission_denied" in types(await events(opened))) is closed
+
+    async def test_those_of_a_shared_chat_are_everybodys(
+        self, engine: Engine, as_ben: Caller, vault: Path
+    ) -> None:
+        await in_thread(share)((await in_thread(open_turn)(as_ben, with_files(NOTE))).session_id)
+        opened = await engine.say("hi")
+        await engine.run(opened)
+        assert not [path for path in engine.runtime.requests[-1].masked if vault / "Chat" in path.parents]
 
 
 class TestTheRowAndTheFile:
@@ -73,6 +109,7 @@ class TestTheRowAndTheFile:
             raise AssertionError("it was written")
 
         opened = open_turn(as_ada, Opening("hi"))
+        share(opened.session_id)
         monkeypatch.setattr("sessions_app.folders.Folder.add", fail)
         for caller, refusal in ((caller_of_user(vi), errors.Forbidden), (as_cy, errors.NotFound)):
             for where in ({"session_id": opened.session_id}, {"workspace": "default"}):

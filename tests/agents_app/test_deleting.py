@@ -30,6 +30,7 @@ from sessions_app.models import Message, Session, SessionEvent, Turn
 from sessions_app.threads import in_thread
 from tests.agents_app.conftest import Rings
 from tests.agents_app.engine import Engine, pause
+from tests.sharing import share
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
 
@@ -200,6 +201,7 @@ async def test_the_worker_that_keeps_an_agent_warm_lets_go_of_it(
 
 def test_who_may_only_read_deletes_nothing(as_ada: Caller, as_cy: Caller, vi: User, rings: Rings) -> None:
     opened = _claimed(as_ada)
+    share(opened.session_id)
     for caller, refusal in ((caller_of_user(vi), Forbidden), (as_cy, NotFound)):
         with pytest.raises(refusal):
             delete(caller, opened.session_id)

@@ -23,6 +23,7 @@ from sessions_app.access.services import caller_of_user
 from sessions_app.models import Message, Receipt, Session, SessionStatus, Turn, TurnStatus
 from tests.agents_app.at_once import at_once
 from tests.agents_app.conftest import Rings
+from tests.sharing import share
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db, pytest.mark.usefixtures("rings")]
 
@@ -237,7 +238,9 @@ class TestWhoMay:
         assert open_turn(as_ben, Opening("hi")).seq == 2
 
     def test_not_one_who_may_only_look(self, as_vi: Caller, as_ada: Caller) -> None:
-        for opening in (Opening("hi"), again(open_turn(as_ada, Opening("hi")))):
+        adas = open_turn(as_ada, Opening("hi"))
+        share(adas.session_id)
+        for opening in (Opening("hi"), again(adas)):
             with pytest.raises(errors.Forbidden):
                 open_turn(as_vi, opening)
 
@@ -270,6 +273,7 @@ class TestTrust:
         self, as_ada: Caller, as_ben: Caller
     ) -> None:
         opened = open_turn(as_ada, Opening("hi", trust_level="full"))
+        share(opened.session_id)
         with pytest.raises(errors.Forbidden):
             open_turn(as_ben, again(opened, "rm it"))
 

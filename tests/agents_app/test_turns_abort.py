@@ -24,6 +24,7 @@ from sessions_app.log import record
 from sessions_app.models import EventType, Turn, TurnStatus
 from sessions_app.threads import in_thread
 from tests.agents_app.engine import PATIENCE, Engine, events, last_words, pause, turn_of, types
+from tests.sharing import share
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
 
@@ -187,6 +188,7 @@ async def test_a_tool_that_would_start_after_the_loss_of_the_turn_does_not(
 class TestWhoMay:
     async def test_a_viewer_is_told_that_she_may_not(self, engine: Engine, vi: User) -> None:
         opened = await engine.say("hi")
+        await in_thread(share)(opened.session_id)
         with pytest.raises(Forbidden):
             await in_thread(abort)(caller_of_user(vi), opened.session_id)
 

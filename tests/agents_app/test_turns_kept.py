@@ -88,11 +88,15 @@ async def test_it_is_a_row_before_the_next_attempt_and_the_agent_is_told(engine:
     assert last_words(written)["response"] == f"{BEGUN}\n\ntober."
 
 
+async def may_see() -> None:
+    """Whoever follows, and all the time."""
+
+
 async def test_who_follows_has_it_once(engine: Engine) -> None:
     opened = await engine.say("When do quinces ripen?")
     await dies(opened, *PIECES)
     shown: dict[int, str] = {}
-    async with aclosing(follow(opened.session_id, 0)) as frames:
+    async with aclosing(follow(opened.session_id, 0, may_see)) as frames:
         async for frame in frames:
             if frame and frame["type"] == "text" and frame["seq"] is None:
                 assert frame["offset"] == len(shown.get(frame["block"], ""))

@@ -16,6 +16,7 @@ from sessions_app.log import Hold
 from sessions_app.models import Message, Session, SessionStatus, Turn
 from sessions_app.threads import in_thread
 from tests.agents_app.engine import Engine, events, has_no_gaps, last_words, pause, turn_of, types
+from tests.sharing import share
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
 
@@ -278,6 +279,7 @@ class TestWhatIsRefused:
         at = pause()
         engine.runtime.scripts["hi"] = [at] if runs else []
         opened = await engine.say("hi")
+        await in_thread(share)(opened.session_id)
         if not runs:
             await engine.run(opened)
             await self.is_refused(opened, caller_of_user(vi), as_cy)

@@ -20,7 +20,10 @@ OFF = {"metadata": {"permissions": {"trustMode": False}}}
 
 @pytest.fixture
 async def session(ada_calls: Web) -> str:
-    return str((await ada_calls.say("hello"))["sessionId"])
+    """Ada's, which others may write in."""
+    said = await ada_calls.say("hello")
+    await ada_calls.share(said["sessionId"])
+    return str(said["sessionId"])
 
 
 @pytest.fixture
@@ -51,7 +54,7 @@ async def test_both_are_told_and_are_rows_of_the_audit(
 ) -> None:
     for _ in range(2):  # the second time there is nothing to tell
         await ada_calls.post(switch(asking), ON)
-    async with ada_calls.streaming("GET", f"/api/chat/{asking}/events?after=2") as stream:
+    async with ada_calls.streaming("GET", f"/api/chat/{asking}/events?after=3") as stream:
         told = [await stream.next() for _ in range(2)]
     assert [each.data["metadata"]["permissions"]["trustMode"] for each in told] == [False, True]
     rows = [each for each in audited if each.tool == "permissions"]

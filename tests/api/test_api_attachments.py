@@ -10,7 +10,7 @@ import pytest
 
 from agents_app.runtimes.scripted import ScriptedRuntime
 from sessions_app import downloads
-from sessions_app.models import Attachment, Turn
+from sessions_app.models import Attachment, Session, Turn
 from tests.api.web import Answer, Web
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -146,6 +146,7 @@ async def test_a_viewer_who_posts_writes_nothing(vi_calls: Web, vault: Path) -> 
 
 async def test_a_viewer_may_look_at_it(ada_calls: Web, vi_calls: Web) -> None:
     (told,) = await sent(ada_calls, file("x.md", b"text"))
+    await ada_calls.share(str((await Session.objects.aget()).pk))
     assert (await vi_calls.get(told["url"])).body == b"text"
 
 

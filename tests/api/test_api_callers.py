@@ -148,8 +148,8 @@ async def test_a_proxys_password_does_not_hide_the_cookie(ada_browser: Web) -> N
 async def test_with_a_key_and_a_cookie_the_key_speaks(ada_browser: Web, ben_calls: Web) -> None:
     said = await ada_browser.post("/api/chat", {"message": "x"}, {**ben_calls.headers, **ASYNC})
     assert said.status == 202
-    answer = await ada_browser.get(f"/api/chat/{said.json['sessionId']}")
-    async with ada_browser.streaming("GET", f"/api/chat/{answer.json['id']}/events") as stream:
+    answer = await ben_calls.get(f"/api/chat/{said.json['sessionId']}")
+    async with ben_calls.streaming("GET", f"/api/chat/{answer.json['id']}/events") as stream:
         assert (await stream.until("user_message"))[-1].data["source"] == "api"
 
 

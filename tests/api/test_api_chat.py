@@ -266,5 +266,6 @@ class TestInject:
 
     async def test_a_viewer_may_not(self, ada_calls: Web, vi_calls: Web) -> None:
         said = await ada_calls.post("/api/chat", {"message": "x"}, ASYNC)
+        await ada_calls.share(said.json["sessionId"])
         answer = await vi_calls.post(f"/api/chat/{said.json['sessionId']}/inject", {"message": "y"})
         assert answer.status == 403

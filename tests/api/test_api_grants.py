@@ -46,7 +46,11 @@ ORDER = {
 @pytest.fixture
 def session(workspace: Workspace) -> Session:
     made: Session = Session.objects.create(
-        workspace=workspace, agent_slug="planner", model="m", vault_root=workspace.vault_path
+        workspace=workspace,
+        visibility="workspace",
+        agent_slug="planner",
+        model="m",
+        vault_root=workspace.vault_path,
     )
     return made
 

@@ -1,4 +1,5 @@
-"""Cy must have no access, and nobody at all gets in: for every endpoint that there is.
+"""Cy must have no access, Ben, a member of the same workspace, none to a private chat, and nobody at all gets
+in: for every endpoint that there is.
 
 The list comes from the OpenAPI document and from the routes of the streams. A new endpoint that writes fails
 here until it is named below with a body that would be good.
@@ -10,14 +11,17 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.contrib.auth.models import User
 
 from parachute_site.api import api
 from parachute_site.asgi import application
 from permissions_app.grants import request_grant
 from permissions_app.models import PermissionGrant
-from sessions_app.access.models import ApiKey
+from sessions_app.access.models import ApiKey, Scope
+from sessions_app.access.services import make_key
 from sessions_app.models import Attachment, Session
 from sessions_app.threads import in_thread
+from tests.api.conftest import _browser_of
 from tests.api.web import Answer, Web
 from tests.asked import asks
 
@@ -63,6 +67,14 @@ BODIES: dict[tuple[str, str], Any] = {
 }
 STREAMS = {("GET", "/api/chat/{session_id}/events"), ("GET", "/api/permissions/stream")}
 PRIVATE = "a word that nobody else may read"
+
+
+OF_THE_WORKSPACE = {  # Ben's business as well, but for what is of the private chat
+    ("GET", "/api/workspaces/{slug}/grants"),
+    ("GET", "/api/workspaces/{slug}/grant-requests"),
+}
+FOR_OWNERS = {("DELETE", "/api/workspaces/{slug}/grants/{grant_id}")}
+OF_ITS_OWNER = {("DELETE", "/api/auth/keys/{key_id}"), ("POST", "/api/auth/keys")}  # tried by Cy
 
 
 def operations() -> set[tuple[str, str]]:
@@ -141,6 +153,40 @@ async def test_cy_gets_404_and_changes_nothing(
         assert answer.refused == (404, "not_found")
         assert PRIVATE.encode() not in answer.body
     assert [(await ada_calls.get(path)).json for _, path in sorted(LISTS)] == before
+
+
+async def in_the_same_workspace(ben: User) -> tuple[Web, Web]:
+    """Ben by a key with every scope, and in a browser."""
+    _, token = await in_thread(make_key)(ben, "every scope", scopes=list(Scope))
+    return Web({"authorization": f"Bearer {token}"}), await in_thread(_browser_of)(ben)
+
+
+OF_ONE_CHAT = sorted({*FOR_ONE} - OF_THE_WORKSPACE - FOR_OWNERS - OF_ITS_OWNER)
+
+
+@pytest.mark.parametrize(("method", "path"), OF_ONE_CHAT)
+async def test_a_private_chat_is_not_there_for_a_member_of_its_workspace(
+    method: str, path: str, foreign: dict[str, Any], ben: User, ada_calls: Web
+) -> None:
+    before = [(await ada_calls.get(path)).json for _, path in sorted(LISTS)]
+    named_in_body = ("POST", "/api/workspaces/{slug}/grants")
+    for bens in await in_the_same_workspace(ben):
+        answer = await ask(bens, method, path, foreign)
+        assert answer.refused == ((422, "invalid") if (method, path) == named_in_body else (404, "not_found"))
+        assert PRIVATE.encode() not in answer.body
+    assert [(await ada_calls.get(path)).json for _, path in sorted(LISTS)] == before
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(LISTS | OF_THE_WORKSPACE))
+async def test_no_list_of_its_workspace_mentions_a_private_chat(
+    method: str, path: str, foreign: dict[str, Any], ben: User
+) -> None:
+    for query in ("", f"?parent={foreign['session_id']}", "?search=word&archived=any", "?workspace=default"):
+        for bens in await in_the_same_workspace(ben):
+            answer = await bens.get(filled(path, foreign) + query)
+            assert answer.status == 200
+            assert foreign["session_id"].encode() not in answer.body
+            assert PRIVATE.encode() not in answer.body
 
 
 @pytest.mark.parametrize(("method", "path"), FOR_ONE)

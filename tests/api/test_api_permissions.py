@@ -301,7 +301,10 @@ async def test_a_detail_takes_as_many_queries_however_many_are_asked(
         assert len(asked) == few
 
 
-async def test_who_comes_second_is_told_so(ada_calls: Web, ben_calls: Web, request_: ToolRequest) -> None:
+async def test_who_comes_second_is_told_so(
+    ada_calls: Web, ben_calls: Web, session: str, request_: ToolRequest
+) -> None:
+    await ada_calls.share(session)
     assert (await ada_calls.post(f"/api/permissions/{request_.pk}/deny", {"reason": "No."})).json == {
         "id": str(request_.pk),
         "decision": "denied",
@@ -325,8 +328,9 @@ async def test_after_a_stop_nobody_decides(
 
 
 async def test_who_has_a_card_open_that_is_answered_in_that_moment_made_no_mistake(
-    ada_calls: Web, ben_calls: Web, request_: ToolRequest
+    ada_calls: Web, ben_calls: Web, session: str, request_: ToolRequest
 ) -> None:
+    await ada_calls.share(session)
     await ada_calls.post(f"/api/permissions/{request_.pk}/deny")
     for act in ("open", "close"):
         card = await ben_calls.post(f"/api/permissions/{request_.pk}/{act}")
@@ -334,8 +338,9 @@ async def test_who_has_a_card_open_that_is_answered_in_that_moment_made_no_mista
 
 
 async def test_a_viewer_decides_nothing(
-    vi_calls: Web, session: str, request_: ToolRequest, question: ToolRequest
+    ada_calls: Web, vi_calls: Web, session: str, request_: ToolRequest, question: ToolRequest
 ) -> None:
+    await ada_calls.share(session)
     assert (await vi_calls.get("/api/permissions")).json == {"pending": []}
     assert (await vi_calls.get(f"/api/chat/{session}/permissions")).status == 200
     for path in (f"/api/permissions/{request_.pk}/{act}" for act in ("grant", "deny", "open", "close")):

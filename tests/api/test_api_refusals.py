@@ -159,6 +159,7 @@ async def test_an_unknown_session_to_write_to_is_404(ada_calls: Web) -> None:
 async def test_a_viewer_may_read_and_not_write(ada_calls: Web, vi_calls: Web) -> None:
     said = await ada_calls.say("x")
     where = f"/api/chat/{said['sessionId']}"
+    await ada_calls.share(said["sessionId"])
     assert (await vi_calls.get(where)).status == 200
     assert (await vi_calls.post("/api/chat", {"message": "x"})).refused == (403, "forbidden")
     again = await vi_calls.post("/api/chat", {"message": "x", "sessionId": said["sessionId"]})

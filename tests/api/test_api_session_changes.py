@@ -72,6 +72,7 @@ class TestChanging:
         self, ada_calls: Web, ben_calls: Web, vi_calls: Web
     ) -> None:
         session = await new(ada_calls)
+        await ada_calls.share(session)
         assert (await ben_calls.patch(f"/api/chat/{session}", {"title": "T"})).status == 200
         for ask in (
             vi_calls.patch(f"/api/chat/{session}", {"title": "V"}),
@@ -163,6 +164,7 @@ class TestTrust:
 
     async def test_one_who_is_no_operator_may_take_it(self, ada_calls: Web, ben_calls: Web) -> None:
         session = (await ada_calls.say("x", trustLevel="full"))["sessionId"]
+        await ada_calls.share(session)
         assert (await ben_calls.patch(f"/api/chat/{session}", {"trustLevel": "vault"})).status == 200
 
     @override_settings(PARACHUTE_ENGINE_ENVIRONMENT={"PATH": "/nowhere"})
@@ -277,6 +279,7 @@ class TestOlderPaths:
     async def test_the_newest_that_one_began_is_archived(self, ada_calls: Web, ben_calls: Web) -> None:
         older, newer = await new(ada_calls), await new(ada_calls)
         bens = await new(ben_calls)
+        await ben_calls.share(bens)
         archived = [(await ada_calls.delete("/api/chat/session")).json["id"] for _ in range(2)]
         assert archived == [newer, older]
         assert (await ada_calls.delete("/api/chat/session")).refused == (404, "not_found")
@@ -355,8 +358,12 @@ class TestDeleting:
     async def test_a_reader_that_comes_too_late_to_hear_it_is_told_too(self, ada_calls: Web) -> None:
         session = await new(ada_calls)
         await ada_calls.delete(f"/api/chat/{session}")
+
+        async def look() -> None:
+            """It is not asked: there is nothing to see."""
+
         with pytest.raises(NotFound):
-            await anext(follow(UUID(session), 0))
+            await anext(follow(UUID(session), 0, look))
 
     async def test_a_message_and_its_deletion_at_once(self, ada_calls: Web) -> None:
         session = await new(ada_calls)

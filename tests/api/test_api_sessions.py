@@ -42,6 +42,8 @@ SESSION = {
     "tags",
     "costUsd",
     "metadata",
+    "visibility",
+    "author",
 }
 WHOLE = SESSION | {
     "messages",

@@ -274,7 +274,7 @@ async def test_cy_has_a_list_of_his_own(ada_calls: Web, cy_calls: Web) -> None:
 async def test_one_who_is_put_out_loses_the_list_with_the_next_ring(
     ada_calls: Web, ben_calls: Web, ben: User
 ) -> None:
-    await ada_calls.say("Quinces")
+    await ada_calls.share((await ada_calls.say("Quinces"))["sessionId"])
     async with ben_calls.socket() as socket:
         await socket.send(LIST)
         assert (await socket.next())["total"] == 1
@@ -336,7 +336,8 @@ async def test_cy_is_refused_what_is_not_his(ada_calls: Web, cy_calls: Web) -> N
 
 async def test_a_viewer_follows_and_does_not_speak(ada_calls: Web, vi_calls: Web) -> None:
     said = await ada_calls.say("x")
-    async with vi_calls.socket(f"/ws/chat/{said['sessionId']}?after=1") as socket:
+    await ada_calls.share(said["sessionId"])
+    async with vi_calls.socket(f"/ws/chat/{said['sessionId']}?after=2") as socket:
         await socket.next()
         for order in ({"type": "message", "message": "y"}, {"type": "abort"}):
             await socket.send(order)

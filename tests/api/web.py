@@ -155,6 +155,11 @@ class Web:
     async def delete(self, path: str) -> Answer:
         return await self.ask("DELETE", path)
 
+    async def share(self, session: str) -> None:
+        """With everybody in its workspace."""
+        answer = await self.patch(f"/api/chat/{session}", {"visibility": "workspace"})
+        assert answer.status == 200, answer.body
+
     async def say(self, message: str, **more: Any) -> dict[str, Any]:
         """Posts it and does not wait for the answer."""
         answer = await self.post("/api/chat", {"message": message, **more}, {"prefer": "respond-async"})

@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import (
@@ -77,6 +78,27 @@ class House:
         """A chat that is over, made as rows: its id."""
         return self._shell(f"from tests.pages.conversations import a_past; print(a_past({turns}))")
 
+    def share(self, session: str) -> None:
+        """With everybody in its workspace."""
+        self.program.http.patch(f"/api/chat/{session}", json={"visibility": "workspace"}).raise_for_status()
+
+    @contextmanager
+    def workspace(self, slug: str) -> Iterator[Path]:
+        """One more of the first person's, and its folder; gone afterwards."""
+        folder = self.up.vault.parent / slug
+        folder.mkdir()
+        self._shell(
+            "from sessions_app.models import Workspace\n"
+            f"made = Workspace.objects.create(slug='{slug}', name='{slug.title()}', vault_path='{folder}')\n"
+            "first = Workspace.objects.earliest('pk').memberships.earliest('pk')\n"
+            "print(made.memberships.create(user=first.user, role='owner').pk)"
+        )
+        try:
+            yield folder
+        finally:
+            there = f"Workspace.objects.filter(slug='{slug}').delete()"
+            self._shell(f"from sessions_app.models import Workspace; print({there})")
+
     def becomes_child(self, session: str, parent: str) -> None:
         """As if one had started the other."""
         rows = f"Session.objects.filter(pk='{session}').update(parent='{parent}')"
@@ -113,7 +135,7 @@ class House:
             "from django.test import Client\n"
             "from sessions_app.models import Workspace\n"
             f"user = User.objects.create_user('{name}')\n"
-            f"Workspace.objects.get().memberships.create(user=user, role='{role}')\n"
+            f"Workspace.objects.get(slug='default').memberships.create(user=user, role='{role}')\n"
             "client = Client()\n"
             "client.force_login(user)\n"
             "print(client.cookies['sessionid'].value)"

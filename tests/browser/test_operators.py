@@ -39,6 +39,7 @@ def assert_offers_nothing(card: Locator) -> None:
 def test_a_permission(house: House, tab: Tab, member: Tab) -> None:
     wants_to_steer(house, "steer the host")
     asked_on_host(tab, "steer the host")
+    house.share(tab.session)
     card = member.open(f"/chat/{tab.session}").log.locator(".ask")
     expect(card).to_contain_text("May it write to CLAUDE.md?")
     assert_offers_nothing(card)
@@ -56,6 +57,7 @@ def test_a_permission(house: House, tab: Tab, member: Tab) -> None:
 def test_a_question(house: House, tab: Tab, member: Tab) -> None:
     house.model.script("ask an operator", [calls("AskUserQuestion", questions=[QUESTION]), say("So be it.")])
     asked_on_host(tab, "ask an operator")
+    house.share(tab.session)
     card = member.open(f"/chat/{tab.session}").log.locator(".ask")
     expect(card).to_contain_text("Which pears?")
     expect(card).to_contain_text("Conference")
@@ -72,6 +74,7 @@ def test_what_a_child_asks(house: House, tab: Tab, other_tab: Tab, member: Tab) 
     other_tab.open().ask("I start one on the host")
     asked_on_host(tab, "for a parent on the host")
     house.becomes_child(tab.session, other_tab.session)
+    house.share(other_tab.session)
     member.open(f"/chat/{other_tab.session}")
     card = member.page.get_by_role("region", name="What its helpers ask").locator(".ask")
     assert_offers_nothing(card)

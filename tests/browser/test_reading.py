@@ -23,8 +23,11 @@ def reader(request: pytest.FixtureRequest, house: House, browser: Browser) -> It
         opened.close()  # and nothing stood on its console
 
 
-def test_what_others_say_appears_and_there_is_nothing_to_write_with(tab: Tab, reader: Tab) -> None:
+def test_what_others_say_appears_and_there_is_nothing_to_write_with(
+    house: House, tab: Tab, reader: Tab
+) -> None:
     tab.open().ask("before")
+    house.share(tab.session)
     ready(reader.open(f"/chat/{tab.session}").page)
     tab.ask("news for the reader")
     expect(reader.log).to_contain_text("news for the reader")
@@ -39,6 +42,7 @@ def test_what_others_say_appears_and_there_is_nothing_to_write_with(tab: Tab, re
 
 def test_what_the_chat_may_do_changes_while_they_look(house: House, tab: Tab, reader: Tab) -> None:
     tab.open().ask("a thing that changes")
+    house.share(tab.session)
     ready(reader.open(f"/chat/{tab.session}").page)
     path = f"/api/chat/{tab.session}"
     for change in ({"metadata": {"permissions": {"trustMode": False}}}, {"title": "It changed"}):
@@ -46,12 +50,13 @@ def test_what_the_chat_may_do_changes_while_they_look(house: House, tab: Tab, re
     expect(reader.page.get_by_role("heading", level=1)).to_have_text("It changed")
 
 
-def test_their_home_says_so_and_the_list_lives(tab: Tab, reader: Tab) -> None:
+def test_their_home_says_so_and_the_list_lives(house: House, tab: Tab, reader: Tab) -> None:
     ready(reader.open("/").page)
     expect(reader.page.get_by_text("You may read here, and not write.")).to_be_visible()
     expect(reader.page.get_by_text("Choose a chat")).to_be_visible()
     assert_is_for_everybody(reader.page)
     tab.open().ask("begun meanwhile")
+    house.share(tab.session)
     expect(reader.page.locator("#chats")).to_contain_text("begun meanwhile")
 
 
@@ -59,6 +64,7 @@ def test_what_is_asked_they_see_and_cannot_answer(house: House, tab: Tab, reader
     house.model.script("ask somebody", [calls("AskUserQuestion", questions=[QUESTION]), say("So be it.")])
     tab.open().say("ask somebody")
     expect(tab.log.locator(".ask")).to_contain_text("Which pears?")
+    house.share(tab.session)
     card = reader.open(f"/chat/{tab.session}").log.locator(".ask")
     expect(card).to_contain_text("Which pears?")
     expect(card).to_contain_text("Williams")

@@ -14,7 +14,7 @@ from agents_app import walls
 from agents_app.turns.opening import Opening, open_turn
 from parachute_site.pages.views import TOLD_AT_ONCE
 from sessions_app.access.caller import Caller
-from sessions_app.models import EventType, TurnStatus
+from sessions_app.models import EventType, Session, TurnStatus
 from tests.pages.browsing import Enter
 from tests.pages.conversations import ended, said_and_answered
 
@@ -126,7 +126,9 @@ def test_the_list_is_searched_by_what_stands_in_it(as_ada_in: Client, as_ada: Ca
 
 
 def test_who_may_only_read_has_nothing_to_write_with(enter: Enter, vi: User, as_ada: Caller) -> None:
-    page = enter(vi).get(a_talk(as_ada, 1)).content.decode()
+    talk = a_talk(as_ada, 1)
+    Session.objects.update(visibility="workspace")
+    page = enter(vi).get(talk).content.decode()
     assert 'id="say"' not in page
     assert "You may read here, and not write." in page
 

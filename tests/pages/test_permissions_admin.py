@@ -2,6 +2,7 @@
 
 import json
 import re
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -176,6 +177,36 @@ def test_an_operator_decides_only_where_they_are_a_member(
     cy.save()
     act(enter(cy), REQUESTS, "approve_for_session", asked.pk)
     assert GrantRequest.objects.get().status == "pending"
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_of_somebody_elses_private_chat_it_shows_that_it_is_there_and_no_words(
+    as_ada_in: Client, ben: User, workspace: Workspace, is_shared: bool
+) -> None:
+    """In lists, of each row, by searching, and in what is exported."""
+    opened = open_turn(caller_of_user(ben), Opening("Medlars are kept dark"))
+    session = Session.objects.get(pk=opened.session_id)
+    asked = asks(session.pk, input={"place": "Medlars"}, file_path="Medlars.md", why="Medlars")
+    wanted = request_grant(session, "writer", "Medlars")
+    given: dict[str, Any] = {
+        "arguments": {"file_path": "Medlars.md"},
+        "session_id": session.pk,
+        "tool": "Read",
+    }
+    entry = Entry(AuditKind.DECISION, Outcome.ALLOWED, **given)
+    append([entry.finished()])
+    row = AuditRow.objects.get()
+    if is_shared:
+        Session.objects.update(visibility="workspace")
+    chosen = {"action": "export", "_selected_action": [row.pk]}
+    for where, pk in ((TOOLS, asked.pk), (REQUESTS, wanted.pk), (ROWS, row.pk)):
+        listed = as_ada_in.get(where)
+        assert len(listed.context["cl"].result_list) == 1
+        pages = [listed.content, as_ada_in.get(f"{where}{pk}/change/").content]
+        assert [b"Medlars" in page for page in pages] == [is_shared] * 2
+    for where, word in ((TOOLS, "Medlars"), (REQUESTS, "Medlars"), (ROWS, "Read")):
+        assert len(as_ada_in.get(f"{where}?q={word}").context["cl"].result_list) == is_shared
+    assert (b"Medlars" in as_ada_in.post(ROWS, chosen).getvalue()) is is_shared
 
 
 def test_whoever_is_no_operator_sees_none_of_it(enter: Enter, ben: User, rows: list[AuditRow]) -> None:

@@ -257,6 +257,20 @@ class TestWhereItsTurnIsBeingStopped:
 
 
 class TestWhoMay:
+    @pytest.fixture(autouse=True)
+    def _shared(self, session: Session) -> None:
+        Session.objects.filter(pk=session.pk).update(visibility="workspace")
+
+    def test_of_a_private_chat_its_author_alone(
+        self, session: Session, as_ada: Caller, as_ben: Caller
+    ) -> None:
+        Session.objects.filter(pk=session.pk).update(visibility="private")
+        request = asks(session.pk)
+        for act in (services.grant, services.deny, services.open_card, services.close_card):
+            with pytest.raises(NotFound):
+                act(as_ben, request.pk)
+        assert services.grant(as_ada, request.pk).status == RequestStatus.GRANTED
+
     def test_a_member_may(self, session: Session, as_ben: Caller) -> None:
         assert services.grant(as_ben, asks(session.pk).pk).decided_as == as_ben.name
 

@@ -125,3 +125,8 @@ def test_a_vault_too_big_to_look_through_has_all_its_keys_closed(
     assert f"Read(/{room.vault}/tls.key)" in cli_deny_rules(room.setting)
     monkeypatch.setattr(private_keys, "MAX_ENTRIES", 2)
     assert f"Read(/{room.vault}/**/*.key)" in cli_deny_rules(room.setting)
+
+
+def test_a_file_of_anothers_private_chat_is_a_rule(room: Room) -> None:
+    closed = room.with_(closed=frozenset({room.vault / "Chat/assets/quinces.pdf"}))
+    assert f"Read(/{room.vault}/Chat/assets/quinces.pdf)" in cli_deny_rules(closed.setting)

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
@@ -18,9 +19,9 @@ from tests.sessions_app.own_bus import OwnBus
 
 
 @pytest.fixture
-def session(workspace: Workspace) -> Session:
+def session(workspace: Workspace, ada: User) -> Session:
     made: Session = Session.objects.create(
-        workspace=workspace, title="Quinces", model="m", vault_root=workspace.vault_path
+        workspace=workspace, created_by=ada, title="Quinces", model="m", vault_root=workspace.vault_path
     )
     return made
 

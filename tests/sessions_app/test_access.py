@@ -50,7 +50,9 @@ def elsewhere(ada: User, cy: User) -> Workspace:
 
 
 def session_in(workspace: Workspace) -> Session:
-    made: Session = Session.objects.create(workspace=workspace, model="m", vault_root="/v")
+    made: Session = Session.objects.create(
+        workspace=workspace, visibility="workspace", model="m", vault_root="/v"
+    )
     return made
 
 
@@ -162,19 +164,33 @@ def test_members_see_their_workspace_and_nobody_else_does(
     }
 
 
-def test_sessions_are_seen_through_their_workspace(
-    session: Session, as_ada: Caller, as_ben: Caller, vi: User, as_cy: Caller
+@pytest.mark.parametrize(("visibility", "by_others"), [("private", False), ("workspace", True)])
+def test_sessions_are_seen_by_their_author_and_shared_through_their_workspace(
+    session: Session,
+    as_ada: Caller,
+    as_ben: Caller,
+    vi: User,
+    as_cy: Caller,
+    visibility: str,
+    by_others: bool,
 ) -> None:
+    Session.objects.update(visibility=visibility)
+
     def seen(caller: Caller) -> list[Session]:
         return list(Session.objects.visible_to(caller))
 
     callers = (as_ada, as_ben, caller_of_user(vi), as_cy)
-    assert [seen(caller) for caller in callers] == [[session], [session], [session], []]
+    assert [seen(caller) for caller in callers] == [
+        [session],
+        *[[session] if by_others else []] * 2,
+        [],
+    ]
 
 
 def test_who_may_only_look_does_not_write(
     session: Session, as_ada: Caller, as_ben: Caller, vi: User, as_cy: Caller
 ) -> None:
+    Session.objects.update(visibility="workspace")
     callers = (as_ada, as_ben, caller_of_user(vi), as_cy)
     assert [Session.objects.writable_by(caller).exists() for caller in callers] == [True, True, False, False]
 

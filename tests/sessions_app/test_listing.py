@@ -75,7 +75,9 @@ def titles(page: Page) -> list[str]:
 def another(workspace: Workspace, **more: Any) -> Session:
     """One more, made as `open_turn` makes it: the row that tells of it comes with it."""
     with transaction.atomic():
-        made: Session = Session.objects.create(workspace=workspace, model="m", vault_root="/", **more)
+        made: Session = Session.objects.create(
+            workspace=workspace, visibility="workspace", model="m", vault_root="/", **more
+        )
         record(made.pk, EventType.USER_MESSAGE, {})
     return made
 
@@ -217,6 +219,7 @@ async def test_a_change_during_the_read_is_read_again(
 async def test_who_loses_a_membership_loses_its_sessions(
     session: Session, as_ben: Caller, as_ada: Caller, ben: User
 ) -> None:
+    await Session.objects.aupdate(visibility="workspace")
     async with following(as_ben) as pages:
         assert titles(await anext(pages)) == ["Quinces"]
         await Membership.objects.filter(user=ben).adelete()

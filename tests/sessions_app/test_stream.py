@@ -28,9 +28,13 @@ MakeTurn = Callable[..., Turn]
 Frames = AsyncIterator[Frame]
 
 
+async def may_see() -> None:
+    """Whoever follows here may."""
+
+
 @asynccontextmanager
 async def following(session: Session, after: int = 0) -> AsyncIterator[Frames]:
-    async with asyncio.timeout(20), aclosing(follow(session.pk, after)) as frames:
+    async with asyncio.timeout(20), aclosing(follow(session.pk, after, may_see)) as frames:
         yield frames
 
 
@@ -374,7 +378,7 @@ async def test_one_turn_is_followed_to_its_end_and_no_other(session: Session, tu
         (EventType.WARNING, own),
     ):
         await write(session, kind, turn_id=of_turn and of_turn.pk)
-    frames = [frame async for frame in follow_turn(session.pk, own.pk, 0)]
+    frames = [frame async for frame in follow_turn(session.pk, own.pk, 0, may_see)]
     assert [frame["seq"] for frame in frames if frame] == [1, 5]
 
 
@@ -383,7 +387,7 @@ async def test_a_followed_turn_that_is_over_leaves_no_listener(
 ) -> None:
     own = await in_thread(turn)(TurnStatus.DONE)
     await write(session, EventType.DONE, turn_id=own.pk)
-    async for _ in follow_turn(session.pk, own.pk, 0):
+    async for _ in follow_turn(session.pk, own.pk, 0, may_see):
         pass
     assert bus.session_topic(session.pk) not in own_bus._fanouts[asyncio.get_running_loop()]
 
@@ -393,7 +397,7 @@ async def test_a_turn_that_waits_is_kept_alive_while_another_speaks(
 ) -> None:
     clock = iter(range(0, 1_000, 6))
     monkeypatch.setattr(stream, "monotonic", lambda: next(clock))
-    async with aclosing(follow_turn(session.pk, uuid4(), 0)) as frames, asyncio.timeout(10):
+    async with aclosing(follow_turn(session.pk, uuid4(), 0, may_see)) as frames, asyncio.timeout(10):
         for _ in range(6):
             await write(session)
         assert [await anext(frames), await anext(frames)] == [None, None]

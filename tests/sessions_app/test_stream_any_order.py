@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from sessions_app import bus, stream
 from sessions_app.bus import memory, tails
 from sessions_app.bus.base import Payload
+from sessions_app.errors import NotFound
 from sessions_app.log import ANNOUNCED
 from sessions_app.stream import Frame, follow
 from tests.sessions_app.own_bus import OwnBus
@@ -38,6 +39,7 @@ class Writer:
         self._seen_by_worker = 0
         self._block = 0
         self._text: str | None = None
+        self.unshared_at = 0  # the row with which it became somebody's own; 0 while it is shared
 
     def page(self, _: UUID, after: int) -> list[Payload]:
         return self.rows[after : after + stream.PAGE]
@@ -116,6 +118,14 @@ class Writer:
         await self.row("user_message", how, turn=waits)
         await self.row("aborted", how, turn=waits)
 
+    async def share(self, how: str = "heard") -> None:
+        self.unshared_at = 0
+        await self.row("session_updated", how, turn="", visibility="workspace")
+
+    async def unshare(self, how: str = "heard") -> None:
+        self.unshared_at = self.unshared_at or len(self.rows) + 1
+        await self.row("session_updated", how, turn="", visibility="private")
+
     async def let_late_rings_come(self) -> None:
         late, self._late = self._late, []
         for row in reversed(late):
@@ -130,7 +140,7 @@ class Writer:
 
 
 class Client:
-    """What a page makes of the frames."""
+    """What a page makes of the frames: its author's page."""
 
     def __init__(self, writer: Writer, after: int) -> None:
         self._writer = writer
@@ -142,9 +152,12 @@ class Client:
         self._reading = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
-        async with aclosing(follow(self._writer.session_id, self._after)) as frames:
+        async with aclosing(follow(self._writer.session_id, self._after, self.look)) as frames:
             async for frame in frames:
                 self.take(frame)
+
+    async def look(self) -> None:
+        """Its author may always see it."""
 
     def take(self, frame: Frame) -> None:
         if frame is None:
@@ -198,6 +211,34 @@ class Client:
             await self._reading
 
 
+class Guest(Client):
+    """Somebody else of the workspace, who sees what is shared, and none of what comes when it is not."""
+
+    was_closed_out = False
+
+    async def _read(self) -> None:
+        try:
+            await super()._read()
+        except NotFound:
+            self.was_closed_out = True
+
+    async def look(self) -> None:
+        if self._writer.unshared_at:
+            raise NotFound
+
+    def take(self, frame: Frame) -> None:
+        super().take(frame)
+        assert not 0 < self._writer.unshared_at <= self.last
+
+    async def until_end(self) -> None:
+        """Of the stream, or of what there is to see."""
+        async with asyncio.timeout(10):
+            while not self.was_closed_out and self.last < len(self._writer.rows):
+                if self._reading.done():
+                    await self._reading
+                await asyncio.sleep(0)
+
+
 @asynccontextmanager
 async def a_world(*, silence: float) -> AsyncIterator[Writer]:
     with pytest.MonkeyPatch.context() as patch:
@@ -230,6 +271,8 @@ def steps(rows: st.SearchStrategy[str], deltas: st.SearchStrategy[str]) -> st.Se
             st.tuples(st.just("restart"), rows),
             st.tuples(st.just("end_turn"), rows),
             st.tuples(st.just("let_late_rings_come")),
+            st.tuples(st.just("share"), rows),
+            st.tuples(st.just("unshare"), rows),
             st.tuples(st.just("join"), st.integers(0, 3)),
             st.tuples(st.just("breathe"), st.integers(1, 50)),
         ),
@@ -240,7 +283,7 @@ def steps(rows: st.SearchStrategy[str], deltas: st.SearchStrategy[str]) -> st.Se
 async def play(script: list[Any], *, silence: float, settles: bool) -> list[Client]:
     """Plays it, ends it in good order, and answers the clients when they have seen the end."""
     async with a_world(silence=silence) as writer:
-        clients = [Client(writer, 0)]
+        clients, guest = [Client(writer, 0)], Guest(writer, 0)
         for name, *arguments in script:
             if name == "join":
                 clients.append(Client(writer, max(0, len(writer.rows) - arguments[0])))
@@ -261,6 +304,9 @@ async def play(script: list[Any], *, silence: float, settles: bool) -> list[Clie
         for client in clients:
             await client.until(lambda it: it.last == len(writer.rows))
             await client.leave()
+        await guest.until_end()
+        assert guest.was_closed_out or not writer.unshared_at
+        await guest.leave()
     return clients
 
 

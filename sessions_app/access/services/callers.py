@@ -22,11 +22,17 @@ def caller_of_key(token: str) -> Caller | None:
         scopes=frozenset(key.scopes),
         workspace_ids=named,
         key_id=key.pk,
+        username=key.user.get_username(),
     )
 
 
 def caller_of_user(user: User) -> Caller:
-    return Caller(user_id=user.pk, name=f"user:{user.pk}", is_operator=user.is_staff)
+    return Caller(
+        user_id=user.pk,
+        name=f"user:{user.pk}",
+        is_operator=user.is_staff,
+        username=user.get_username(),
+    )
 
 
 def _note_use(key: ApiKey) -> None:
