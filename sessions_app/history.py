@@ -16,13 +16,13 @@ Begun = dict[tuple[UUID, str], Said]  # by turn, and by what the model calls its
 
 
 def messages(session: Session) -> list[Said]:
-    over = dict(
-        Turn.objects.over().filter(session=session).order_by("opened_seq").values_list("pk", "status")
-    )
-    done = [turn for turn, status in over.items() if status == TurnStatus.DONE]
+    turns = Turn.objects.over().filter(session=session).order_by("opened_seq")
+    over = {turn: (status, attempt) for turn, status, attempt in turns.values_list("pk", "status", "attempt")}
+    done = [turn for turn, (status, _) in over.items() if status == TurnStatus.DONE]
     spoken = {message.pk: message for message in _spoken(session, done)}
     by_turn = _from_transcript(transcripts.raw(session.pk) or b"", spoken, _attached(session))
     _tell_as_rows_do(by_turn)
+    _tell_what_was_cut_off(by_turn, [turn for turn in by_turn if over[turn][1] > 1])
     by_turn |= _from_events([turn for turn in over if turn not in by_turn])
     return [said for turn in over for said in by_turn.get(turn, [])]
 
@@ -62,7 +62,8 @@ def _from_transcript(
 
 
 def _tell_as_rows_do(by_turn: dict[UUID, list[Said]]) -> None:
-    """What the server made in the place of an agent is an error to the CLI, which was refused it."""
+    """What the server made in the place of an agent is an error in older transcripts, whose CLI was refused
+    it, and where that could not even do nothing instead."""
     errors = {
         str(block.get("tool_use_id")): block
         for said in by_turn.values()
@@ -77,6 +78,25 @@ def _tell_as_rows_do(by_turn: dict[UUID, list[Said]]) -> None:
     good = results.filter(payload__isError=False).values_list("payload__toolUseId", flat=True)
     for tool_use_id in errors.keys() & set(good):
         errors[tool_use_id]["is_error"] = False
+
+
+def _tell_what_was_cut_off(by_turn: dict[UUID, list[Said]], interrupted: list[UUID]) -> None:
+    """What people had read when a worker was lost is in no transcript. What was said since comes after it."""
+    if not interrupted:
+        return
+    cut_off = SessionEvent.objects.filter(turn_id__in=interrupted, payload__interrupted=True)
+    for event in cut_off.order_by("seq"):
+        said, row = by_turn[event.turn_id], _of_event(event)
+        if not any(_has(each, row["content"][0]) for each in said):
+            since = (at for at, each in enumerate(said) if at and str(each["timestamp"]) > row["timestamp"])
+            said.insert(next(since, len(said)), row)
+
+
+def _has(row: Said, begun: dict[str, Any]) -> bool:
+    """Then it was said again from its beginning, or its agent had finished it."""
+    kind = begun["type"]  # the name, too, of what a block of text or of thinking holds
+    blocks = row["content"] if row["role"] == "assistant" else ()
+    return any(each.get("type") == kind and str(each.get(kind)).startswith(begun[kind]) for each in blocks)
 
 
 def _is_foreign_prompt(entry: transcripts.Entry) -> bool:
@@ -141,6 +161,8 @@ def _of_event(event: SessionEvent) -> Said:
         "turnId": str(event.turn_id),
         "parentToolUseId": event.payload.get("parentToolUseId"),
     }
+    if event.payload.get("interrupted"):
+        said["interrupted"] = True
     if event.type == EventType.USER_MESSAGE:
         said["author"] = event.payload.get("author")
         said["attachments"] = event.payload.get("attachments", [])

@@ -9,8 +9,9 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
+from agents_app.turns.kept import Row
 from permissions_app.services import close_all
-from sessions_app.log import Hold, HoldLost, record
+from sessions_app.log import Hold, HoldLost, record, record_all
 from sessions_app.models import (
     EventType,
     Message,
@@ -92,13 +93,16 @@ def failed(turn: Turn, hold: Hold, kind: EventType, payload: dict[str, Any]) -> 
 
 
 @transaction.atomic
-def put_back(hold: Hold) -> bool:
-    """To the front of its queue again, by a worker that cannot go on: the next one resumes it. False where
-    it is to be ended, because somebody stopped it, or is somebody else's already."""
+def put_back(hold: Hold, *cut_off: Row) -> bool:
+    """To the front of its queue again, by a worker that cannot go on: the next one resumes it, after what was
+    `cut_off`. False where it is to be ended, because somebody stopped it, or is somebody else's already."""
     wanted = held(hold).filter(abort_requested_at=None)
     if wanted.update(status=TurnStatus.QUEUED, **FREE) != 1:
         return False
     close_all(hold.turn_id)
+    if cut_off:
+        session_id = Turn.objects.values_list("session_id", flat=True).get(pk=hold.turn_id)
+        record_all(session_id, cut_off, turn_id=hold.turn_id)
     return True
 
 

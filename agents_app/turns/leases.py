@@ -12,8 +12,9 @@ from django.utils.translation import gettext as _
 
 from agents_app import workers
 from agents_app.errors import AgentError
-from agents_app.turns import finish, ringing
+from agents_app.turns import finish, kept, ringing
 from agents_app.turns.worker import Holder
+from sessions_app.bus import Payload
 from sessions_app.log import Hold, record
 from sessions_app.models import EventType, Turn, TurnStatus
 from sessions_app.querysets import TurnQuerySet
@@ -73,20 +74,22 @@ def _take_back_all(lost: TurnQuerySet) -> int:
 def _taken_back(turn: Turn) -> bool:
     """One that cannot be taken back does not keep the others from it; the next sweep tries it again."""
     try:
-        return _take_back(turn)
+        return _take_back(turn, kept.unfinished(turn))
     except DatabaseError:
         log.exception("Turn %s could not be taken back.", turn.pk)
         return False
 
 
 @transaction.atomic
-def _take_back(turn: Turn) -> bool:
+def _take_back(turn: Turn, unfinished: Payload | None = None) -> bool:
     """The crash rule: a session of its own is run again from where its transcript ends; a child or a
-    scheduled run fails, visibly. False where it has moved since: its worker lives, or another was quicker."""
+    scheduled run fails, visibly. What people had read of an `unfinished` text is kept, whatever becomes of
+    it. False where it has moved since: its worker lives, or another was quicker."""
     hold = Hold(turn.pk, turn.attempt)
     unmoved = finish.held(hold).filter(leased_at=turn.leased_at).select_for_update().first()
     if unmoved is None:
         return False
+    kept.keep(turn, hold, unfinished)
     if unmoved.abort_requested_at:
         finish.aborted(turn, hold)
     elif turn.session.is_errand or turn.restarts >= RESTARTS:

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 from agents_app.errors import AgentError
 from agents_app.runtimes.events import Ended
+from agents_app.turns.kept import joined
 from agents_app.turns.prepare import Prepared
 from agents_app.turns.recorder import Recorder
 from sessions_app.models import EventType
@@ -37,8 +38,9 @@ class Outcome:
         self.interrupted = ended.interrupted
 
     def as_done(self, prepared: Prepared, recorder: Recorder, *, seconds: float) -> dict[str, Any]:
+        response = "\n\n".join(self.responses) or recorder.response
         return {
-            "response": "\n\n".join(self.responses) or recorder.response,
+            "response": _whole(prepared.start.begun, response),
             "model": self.model,
             "durationMs": round(seconds * 1000),
             "toolCalls": recorder.tool_calls,
@@ -48,6 +50,11 @@ class Outcome:
             "usage": dict(self.usage),
             "costUsd": self.cost_usd,
         }
+
+
+def _whole(begun: str, response: str) -> str:
+    """With what was said before it was interrupted, unless it was said again."""
+    return response if response.startswith(begun) else joined([begun, response])
 
 
 def _session_resume(prepared: Prepared, *, was_warm: bool) -> dict[str, Any]:

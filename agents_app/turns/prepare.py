@@ -17,8 +17,9 @@ from agents_app.sandboxes.base import Sandbox
 from agents_app.sandboxes.placeholders import is_ours
 from agents_app.trust import is_above
 from agents_app.turns.allowed import too_high
+from agents_app.turns.kept import Row
 from agents_app.turns.saying import about
-from agents_app.turns.starting import Row, Start, start_of
+from agents_app.turns.starting import Start, start_of
 from agents_app.walls import wall_for
 from permissions_app.audit import PLATFORM
 from permissions_app.audit.decisions import TurnAudit

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from agents_app.endings import to_its_end
 from agents_app.runtimes.events import Answered, BlockKind, Delta, Ready, Said, Used, Warned
-from agents_app.turns.starting import Row
+from agents_app.turns.kept import Row, row_of
 from permissions_app.rules.decision import Decision
 from permissions_app.rules.ladder import ToolCall
 from sessions_app import bus
@@ -168,6 +168,11 @@ class Recorder:
     async def warned(self, warned: Warned) -> None:
         payload = {"code": warned.code, "title": warned.title, "message": warned.message, "details": []}
         await self.row(EventType.WARNING, payload)
+
+    def cut_off(self) -> list[Row]:
+        """The text that another worker goes on from, as a row for whoever puts the turn back."""
+        unfinished = self._unfinished
+        return [row_of(unfinished.kind.value, self._block, unfinished.text)] if unfinished else []
 
     async def keep_unfinished(self) -> None:
         """Makes a row of the text that was cut off."""

@@ -183,7 +183,8 @@ class TurnRun:
         if not work.done():
             await end(work)
             await self._recorder.through()
-            if problem_of(work) and await in_thread(finish.put_back)(self._hold):
+            cut_off = self._recorder.cut_off()
+            if problem_of(work) and await in_thread(finish.put_back)(self._hold, *cut_off):
                 await in_thread(ring_workers)(self._turn.session_id)
                 return
         await self._end(work)

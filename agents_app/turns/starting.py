@@ -9,14 +9,14 @@ The ladder, the first that works:
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 from django.utils.translation import gettext as _
 
-from agents_app.turns import attached
+from agents_app.turns import attached, kept
+from agents_app.turns.kept import Row
 from agents_app.turns.retelling import Retold, retell
 from sessions_app import transcripts
 from sessions_app.models import EventType, Message, Recovery, Session, SessionEvent, Speaker, Turn
@@ -26,10 +26,13 @@ INTERRUPTED = (
     "You were interrupted: the process that ran you ended before you had finished. What a tool was doing at "
     "that moment may have happened or not; look before you repeat it. Go on from where you were."
 )
+SHOWN = (
+    "People have read what you had written of your answer by then, and they still see it. It stands below, "
+    "and may be missing in your own record. Do not write it all again: begin with the sentence, or the line, "
+    "that was cut off."
+)
 GONE = "Its transcript is not there, or not whole."
 CHOSEN = "A new start was asked for."
-
-Row = tuple[EventType, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class Start:
     text: str
     retold: Retold = field(default_factory=Retold)
     rows: tuple[Row, ...] = ()  # what a person is told of it
+    begun: str = ""  # what people have read of the answer already
 
     @property
     def resumes(self) -> bool:
@@ -48,6 +52,7 @@ class Start:
 def start_of(turn: Turn, vault: Path, directory: Path, *, unresumable: str = "") -> Start:
     """`unresumable`: why the agent could not resume, though its transcript looked as if it could."""
     first, more = _spoken(turn)
+    begun = kept.begun(turn) if turn.attempt > 1 else ""
     transcript = _resumable(turn, first, unresumable)
     method = "sdk_resume"
     rows: list[Row] = []
@@ -56,10 +61,10 @@ def start_of(turn: Turn, vault: Path, directory: Path, *, unresumable: str = "")
         rows += [_warning_of_the_copy()] if transcript else []
     if transcript is not None:
         _wait_for(more, transcript)
-        message, text = _first_words(turn, first, transcript, vault)
-        return Start(method, message, text, rows=tuple(rows))
+        message, text = _first_words(turn, first, transcript, vault, begun)
+        return Start(method, message, text, rows=tuple(rows), begun=begun)
     _wait_for(more, b"")
-    return _anew(turn, first, vault, unresumable)
+    return replace(_anew(turn, first, vault, unresumable, begun), begun=begun)
 
 
 def _spoken(turn: Turn) -> tuple[Message, list[Message]]:
@@ -90,8 +95,8 @@ def _restored(session: Session, vault: Path, directory: Path, unresumable: str) 
     return copy
 
 
-def _anew(turn: Turn, message: Message, vault: Path, unresumable: str) -> Start:
-    text = _with_note(turn, _with_context(message, vault))
+def _anew(turn: Turn, message: Message, vault: Path, unresumable: str, begun: str) -> Start:
+    text = _with_note(turn, _with_context(message, vault), begun)
     if not turn.session.message_count:
         transcripts.set_aside(turn.session_id)
         return Start("new", message, text)
@@ -110,25 +115,33 @@ def _anew(turn: Turn, message: Message, vault: Path, unresumable: str) -> Start:
     return Start(method, message, retold.before(text), retold, (lost,))
 
 
-def _first_words(turn: Turn, message: Message, transcript: bytes, vault: Path) -> tuple[Message, str]:
+def _first_words(
+    turn: Turn, message: Message, transcript: bytes, vault: Path, begun: str
+) -> tuple[Message, str]:
     """Without our message, it is said; with it, that the agent was interrupted. The CLI writes its transcript
     a moment late: where it does not know what our rows know, both are said."""
     if not transcripts.holds(transcript, message.pk):
-        return message, _with_note(turn, _with_context(message, vault))
+        return message, _with_note(turn, _with_context(message, vault), begun)
     note = Message.objects.create(
         id=uuid4(),
         session=turn.session,
         turn=turn,
         source=Speaker.PLATFORM,
         author=message.author,
-        content=INTERRUPTED,
+        content=_note(begun),
     )
     return note, note.content
 
 
-def _with_note(turn: Turn, text: str) -> str:
+def _with_note(turn: Turn, text: str, begun: str) -> str:
     has_worked = turn.attempt > 1 and SessionEvent.objects.filter(turn=turn, type__in=WORK).exists()
-    return f"{INTERRUPTED}\n\n{text}" if has_worked else text
+    if not has_worked:
+        return text
+    return f"{_note(begun)}\n\n---\n\n{text}" if begun else f"{INTERRUPTED}\n\n{text}"
+
+
+def _note(begun: str) -> str:
+    return f"{INTERRUPTED}\n\n{SHOWN}\n\n---\n\n{begun}" if begun else INTERRUPTED
 
 
 def _wait_for(more: list[Message], transcript: bytes) -> None:

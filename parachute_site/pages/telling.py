@@ -94,7 +94,8 @@ class Telling:
         return self._add(turn, event, "said", **_said(event, self._reader))
 
     def _text(self, turn: TurnTold, event: Event) -> Item:
-        return self._add(turn, event, "text", markup=markdown(event["content"]))
+        was_cut_off = event.get("interrupted", False)
+        return self._add(turn, event, "text", markup=markdown(event["content"]), was_cut_off=was_cut_off)
 
     def _thinking(self, turn: TurnTold, event: Event) -> Item:
         facts = {"words": visible(event["content"]), "seconds": _seconds(turn, event)}

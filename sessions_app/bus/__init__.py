@@ -1,7 +1,8 @@
 """The bus: rings for whoever follows a session. Rows are the truth; whoever hears a ring may re-read.
 
 Coroutines use `current()`. Sync code rings with `ring`, after commit: it hands over to a loop of its own,
-returns at once and never fails, because a lost ring costs a reader some seconds and not an event.
+returns at once and never fails, because a lost ring costs a reader some seconds and not an event. What it has
+to know of an `unfinished` text it waits for, and not in a transaction.
 """
 
 import asyncio
@@ -31,6 +32,7 @@ __all__ = [
     "ring_lists",
     "session_topic",
     "turn_topic",
+    "unfinished",
 ]
 
 log = logging.getLogger(__name__)
@@ -38,6 +40,7 @@ log = logging.getLogger(__name__)
 LISTS = "sessions"  # the topic of whoever shows a list of sessions; `workspace` says in whose list
 RINGS_TOGETHER = 0.05  # seconds
 ENDS_WITHIN = 3.0  # seconds, when the process ends
+READ_WITHIN = 5.0  # seconds; a bus that is away says so in two
 
 _starting = threading.Lock()
 _in_order = asyncio.Lock()
@@ -75,6 +78,19 @@ def ring_lists(workspace_id: int) -> None:
     if now >= _lists_ring_at.get(workspace_id, 0.0):
         _lists_ring_at[workspace_id] = now + RINGS_TOGETHER
         _handed_over(_ring_lists(workspace_id))
+
+
+def unfinished(session_id: UUID) -> Payload | None:
+    """The text that is being written in a session, so far, as one delta. None between texts, and where the
+    bus has lost it or cannot be asked."""
+    reading = asyncio.run_coroutine_threadsafe(current().tail(session_topic(session_id)), _ringing())
+    try:
+        tail = reading.result(READ_WITHIN)
+    except Exception:
+        reading.cancel()
+        log.exception("What is being written in session %s could not be read.", session_id)
+        return None
+    return tail[0] if tail else None
 
 
 async def _ring_lists(workspace_id: int) -> None:

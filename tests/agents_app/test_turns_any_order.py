@@ -63,7 +63,7 @@ from permissions_app.gate import Gate
 from permissions_app.models import RequestStatus, ToolRequest
 from sessions_app import bus, transcripts
 from sessions_app.access.services import caller_of_user
-from sessions_app.bus import memory
+from sessions_app.bus import Payload, memory
 from sessions_app.errors import NotFound
 from sessions_app.models import (
     EventType,
@@ -330,7 +330,12 @@ class Turns(RuleBasedStateMachine):
         self.patch.setattr(memory, "bus", self.bus)
         self.patch.setattr(bus, "_loop", self.loop)
         self.patch.setattr(bus, "_in_order", asyncio.Lock())
+        self.patch.setattr(bus, "unfinished", self._unfinished)
         self.patch.setattr(tasks.run_session, "apply_async", self._rung)
+
+    def _unfinished(self, session_id: UUID) -> Payload | None:
+        """Whoever asks would wait for a loop that only moves by hand."""
+        return self.bus.unfinished(bus.session_topic(session_id))
 
     def _rung(self, args: tuple[str], queue: str) -> None:
         self.queues[queue].append(UUID(args[0]))

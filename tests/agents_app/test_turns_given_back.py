@@ -12,7 +12,7 @@ from agents_app.turns import run as running
 from agents_app.turns.claim import claim
 from agents_app.turns.opening import Opened
 from agents_app.turns.prepare import prepare
-from agents_app.turns.starting import INTERRUPTED
+from agents_app.turns.starting import INTERRUPTED, SHOWN
 from agents_app.turns.steering import inject
 from agents_app.turns.worker import Holder
 from sessions_app import transcripts
@@ -31,6 +31,8 @@ from tests.agents_app.engine import (
     turn_of,
     types,
 )
+
+NOTE = f"{INTERRUPTED}\n\n{SHOWN}\n\n---\n\nThere"  # to `interrupted`, below
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
 
@@ -142,7 +144,7 @@ class TestAfterALoss:
         await engine.run(opened)
         note = await Message.objects.aget(source="platform")
         request = engine.runtime.requests[-1]
-        assert (request.text, request.resume, request.message_id) == (INTERRUPTED, True, note.pk)
+        assert (request.text, request.resume, request.message_id) == (NOTE, True, note.pk)
 
     @pytest.mark.parametrize("begun", [b"", b'{"type":"queue-operation"}\n', b'{"type":"us'])
     async def test_a_transcript_that_was_only_begun_is_none(
@@ -160,21 +162,21 @@ class TestAfterALoss:
         monkeypatch.setattr(transcripts, "raw", lambda session_id: None)
         await engine.run(opened)
         request = engine.runtime.requests[-1]
-        assert (request.text, request.resume) == (f"{INTERRUPTED}\n\nlook", False)
+        assert (request.text, request.resume) == (f"{NOTE}\n\n---\n\nlook", False)
 
     async def test_it_is_answered_once_and_the_tool_is_not_repeated(self, engine: Engine) -> None:
         opened = await self.interrupted(engine)
         engine.runtime.scripts["interrupted"] = [Say("There was one.")]
         await engine.run(opened)
         written = await events(opened)
-        assert last_words(written)["response"] == "There was one."
+        assert last_words(written)["response"] == "There was one."  # it began anew, so it is not said twice
         assert types(written).count("tool_use") == types(written).count("tool_result") == 1
         assert await has_no_gaps(opened.session_id)
 
     async def test_blocks_are_counted_on(self, engine: Engine) -> None:
         opened = await self.interrupted(engine)
         await engine.run(opened)
-        assert [e.payload["block"] for e in await events(opened) if e.type == "text"] == [1, 2]
+        assert [e.payload["block"] for e in await events(opened) if e.type == "text"] == [1, 2, 3]
 
     async def test_every_interruption_is_told_anew(self, engine: Engine) -> None:
         opened = await self.interrupted(engine)
@@ -186,7 +188,7 @@ class TestAfterALoss:
         await engine.run(opened)
         notes = [request.message_id for request in engine.runtime.requests[1:]]
         assert len(set(notes)) == 2
-        assert last_words(await events(opened))["response"] == "At last."
+        assert last_words(await events(opened))["response"] == "There\n\nAt last."
 
     @staticmethod
     async def interrupted(engine: Engine) -> Opened:
@@ -222,8 +224,9 @@ class TestAFrozenWorker:
                     await asyncio.sleep(0)
                 second.go_on.set()
         written = await events(opened)
-        assert [e.payload["content"] for e in written if e.type == "text"] == ["I am the other."]
-        assert last_words(written)["response"] == "I am the other."
+        said = ["I was ab", "I am the other."]
+        assert [e.payload["content"] for e in written if e.type == "text"] == said
+        assert last_words(written)["response"] == "\n\n".join(said)
         assert await has_no_gaps(opened.session_id)
 
     async def test_is_stopped_by_its_watcher_and_may_then_take_it_up_itself(

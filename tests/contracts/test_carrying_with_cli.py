@@ -76,6 +76,14 @@ def answers(heard: list[RuntimeEvent]) -> list[Answered]:
     return [event for event in heard if isinstance(event, Answered)]
 
 
+def told_of(messages: list[dict[str, Any]], answer: Answered) -> dict[str, Any]:
+    """What the model is told of a call: the result of its tool, and whether that is an error."""
+    blocks = [block for message in messages for block in message["content"] if isinstance(block, dict)]
+    (told,) = [block for block in blocks if block.get("tool_use_id") == answer.tool_use_id]
+    error = {"is_error": True} if told.get("is_error") else {}
+    return {"content": told["content"], **error}
+
+
 def edit(path: Path) -> dict[str, str]:
     return {"file_path": str(path), "old_string": OLD.strip(), "new_string": NEW.strip()}
 
@@ -98,8 +106,10 @@ async def test_a_control_file_is_written_for_the_agent(
     answer = answers(heard)[-1]
     assert not answer.is_error
     assert answer.content.startswith(f"Done: Parachute wrote {name} for you")
-    assert f"Done: Parachute wrote {name} for you" in str(model.asked(key)[-1])
     assert stage.gate.denied == []
+    told = model.asked(key)[-1].body["messages"]
+    assert told_of(told, answer) == {"content": f"The file {path} has been updated successfully."}
+    assert f"Done: Parachute wrote {name} for you" in str(told)
 
 
 async def test_the_same_call_asks_again(stage: Stage, person: Person, model: ScriptedModel) -> None:
@@ -127,7 +137,36 @@ async def test_the_wall_holds_the_file_after_it_was_written(
     assert path.read_text() == NEW
     *_, changed, planted = answers(heard)
     assert (changed.is_error, planted.is_error) == (False, True)
+    told = model.asked("then plant")[-1].body["messages"]
+    assert told_of(told, changed) == {"content": f"The file {path} has been updated successfully."}
     assert NEW.strip() in planted.content
+
+
+async def test_where_its_cli_cannot_even_do_nothing_the_model_is_told_all_the_same(
+    stage: Stage, person: Person, model: ScriptedModel
+) -> None:
+    path = stage.vault / ".mcp.json"
+    shuts = calls("Bash", command="chmod 500 /tmp")
+    model.script("shut", [shuts, calls("Write", file_path=str(path), content=NEW), say("Written.")])
+    heard = await stage.play("shut")
+    assert path.read_text() == NEW
+    *_, written = answers(heard)
+    assert (written.is_error, written.content[:20]) == (False, "Done: Parachute wrot")
+    told = model.asked("shut")[-1].body["messages"]
+    assert told_of(told, written)["is_error"]
+    assert "Done: Parachute wrote .mcp.json for you" in str(told)
+
+
+async def test_behind_a_read_only_wall_too(stage: Stage, person: Person, model: ScriptedModel) -> None:
+    path = stage.vault / "CLAUDE.md"
+    path.write_text(OLD)
+    boxed = Stage(stage.runtime, stage.sandbox, stage.vault, stage.home, Trust.SANDBOXED)
+    boxed.gate._asks = person
+    model.script("boxed", [calls("Read", file_path=str(path)), calls("Edit", **edit(path)), say("Written.")])
+    *_, written = answers(await boxed.play("boxed"))
+    assert (path.read_text(), len(person.asked)) == (NEW, 1)
+    told = told_of(model.asked("boxed")[-1].body["messages"], written)
+    assert told == {"content": f"The file {path} has been updated successfully."}
 
 
 async def test_what_cannot_be_done_is_an_error_of_the_tool(
@@ -186,6 +225,7 @@ async def test_settings_of_a_repository_are_changed_for_the_agent_once_a_person_
     heard = await stage.play("a remote")
     added, looked, hooked, begun = answers(heard)
     assert (added.is_error, added.content.startswith("Done: Parachute changed .git/config")) == (False, True)
+    assert told_of(model.asked("a remote")[-1].body["messages"], added) == {"content": added.content}
     assert looked.content == address
     assert (hooked.is_error, ".git/config, which is read-only in here" in hooked.content) == (True, True)
     assert (begun.is_error, begun.content) == (False, "Ada")

@@ -88,6 +88,11 @@ def test_thinking_is_folded_and_says_how_long_it_took(teller: Teller) -> None:
     assert " open" not in item.html()
 
 
+def test_a_text_that_was_interrupted_says_so(teller: Teller) -> None:
+    assert "Interrupted here" in teller.shown("text", block=0, content="```\nHalf a", interrupted=True)
+    assert "Interrupted" not in teller.shown("text", block=1, content="sentence.")
+
+
 def test_a_tool_is_one_line_with_its_path_in_the_vault(teller: Teller) -> None:
     found = teller.uses("Read", file_path="/vault/Garden/Quinces.md")
     assert ">Garden/Quinces.md<" in found

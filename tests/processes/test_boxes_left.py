@@ -38,7 +38,7 @@ def stops_in_its_box(model: ScriptedModel, program: Program, key: str) -> dict[s
     """After a command that leaves another behind, in mid-sentence; whoever asks again is answered."""
     at, whole = model.hold(), say("A whole sentence.")
     leaves = calls("Bash", command="setsid sleep 600 & echo ok")
-    model.script(key, [in_turn(leaves, whole), in_turn(say("Half a ", at, "sentence."), whole)])
+    model.script(key, [in_turn(leaves, whole), in_turn(say("A whole ", at, "sentence."), whole)])
     model.script("interrupted", [whole])
     accepted = program.post(f"{key}, please", trustLevel="sandboxed")
     assert at.reached.wait(PATIENCE)

@@ -23,7 +23,7 @@ def breaks_off(model: ScriptedModel) -> Gate:
     crash that is the same message or the note about it, as the transcript had the message or not."""
     gate = model.hold()
     whole = say("A whole sentence.")
-    model.script("slowly", [in_turn(say("Half a ", gate, "sentence."), whole)])
+    model.script("slowly", [in_turn(say("A whole ", gate, "sentence."), whole)])
     model.script("interrupted", [whole])
     return gate
 
@@ -52,22 +52,23 @@ def test_a_worker_killed_in_the_middle_of_a_tool(
 
 
 def test_a_worker_killed_in_the_middle_of_text(up: RunningUp, program: Program, model: ScriptedModel) -> None:
-    gate = breaks_off(model)
+    """What people had read by then is kept, and the agent is told, so that it goes on from there."""
+    model.script("slowly", [in_turn(say("Half a ", model.hold(), "sentence."), say("sentence."))])
+    model.script("interrupted", [say("sentence.")])
     accepted = program.post("slowly, please")
-    assert gate.reached.wait(PATIENCE)
+    program.until(accepted["sessionId"], lambda event: event.get("delta") == "Half a ")
     lost = clis_of(up)
     up.kill("turns")
     events = program.finished(accepted)
-    assert [event["content"] for event in of_type(events, "text")] == ["A whole sentence."]
-    assert len(of_type(events, "done")) == 1
+    texts = [(event["content"], "interrupted" in event) for event in of_type(events, "text")]
+    assert texts == [("Half a ", True), ("sentence.", False)]
+    assert [done["response"] for done in of_type(events, "done")] == ["Half a \n\nsentence."]
+    assert "Half a " in model.requests[-1].text
     assert not [pid for pid in lost if psutil.pid_exists(pid)]
-    said = [
-        block["text"]
-        for message in program.session(accepted["sessionId"])["messages"]
-        for block in message["content"]
-        if message["role"] == "assistant"
-    ]
-    assert said == ["A whole sentence."]
+    messages = program.session(accepted["sessionId"])["messages"]
+    told = [message for message in messages if message["role"] == "assistant"]
+    said = [(message["content"][0]["text"], "interrupted" in message) for message in told]
+    assert said == [("Half a ", True), ("sentence.", False)]
     assert_no_gaps(events)
 
 

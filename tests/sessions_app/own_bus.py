@@ -1,3 +1,4 @@
+from sessions_app.bus import tails
 from sessions_app.bus.base import Payload
 from sessions_app.bus.memory import MemoryBus
 
@@ -12,3 +13,7 @@ class OwnBus(MemoryBus):
             self._keep_tail(topic, payload)
         else:
             await super().publish(topic, payload)
+
+    def unfinished(self, topic: str) -> Payload | None:
+        kept = self._tails.get(topic)
+        return tails.joined(*kept) if kept else None

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sessions_app import bus, stream
-from sessions_app.bus import memory
+from sessions_app.bus import memory, tails
 from sessions_app.bus.base import Payload
 from sessions_app.errors import NotFound
 from sessions_app.log import ANNOUNCED
@@ -85,16 +85,25 @@ class Writer:
             self._block, self._text = self._block + 1, None
 
     async def restart(self, how: str = "heard") -> None:
-        """Another worker takes the turn up, and the old one may say one thing more."""
+        """What was being written is kept, another worker takes the turn up, and the old one may say one thing
+        more."""
         old = (self._block, self._seen_by_worker, self.unfinished)
-        await self.row("session", how)
-        self._block = sum(row["type"] == "text" and row["turnId"] == self._name for row in self.rows)
+        await self._keep_what_was_shown(how)
         self._text = None
+        await self.row("session", how)
+        blocks = [row["block"] for row in self.rows if row["type"] == "text" and row["turnId"] == self._name]
+        self._block = blocks[-1] + 1 if blocks else 0
         now = (self._block, self._seen_by_worker)
         if old[2]:
             self._block, self._seen_by_worker = old[:2]
             await self._say("zombie", len(old[2]), "heard")
             self._block, self._seen_by_worker = now
+
+    async def _keep_what_was_shown(self, how: str) -> None:
+        """Of this turn, if no row says that it is over, as the worker that takes it up does it."""
+        tail = self._bus.unfinished(bus.session_topic(self.session_id))
+        if tail and tail["turnId"] == self._name and not any(tails.ends(row, tail) for row in self.rows):
+            await self.row("text", how, block=tail["block"], content=tail["delta"], interrupted=True)
 
     async def end_turn(self, how: str = "heard") -> None:
         await self.finish_block(how)
@@ -177,7 +186,9 @@ class Client:
             block = (row["turnId"], row["block"])
             self._finished.add(block)
             if block == self._block:
-                assert row["content"].startswith(self.text)
+                # What a worker says that is lost already is in no row: the row takes its place.
+                begun = self.text[: len(row["content"])] if "interrupted" in row else self.text
+                assert row["content"].startswith(begun)
                 self.whole_blocks.append((self.text, row["content"]))
             assert not of_this_turn or self._block <= block  # type: ignore[operator]
             self._block, self.text = None, ""

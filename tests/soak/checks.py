@@ -79,7 +79,7 @@ def _ended_once(turn: KeptTurn, events: list[KeptEvent]) -> Iterator[str]:
             continue
         if (turn.status, end.type) != ("done", "done"):
             yield f"it ended as {end}"
-        elif end.payload["response"] not in _answers(turn):
+        elif end.payload["response"].rpartition("\n\n")[2] not in _answers(turn):  # after what was begun
             yield f"it was answered with {end.payload['response']!r}"
 
 

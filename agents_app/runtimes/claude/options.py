@@ -49,7 +49,8 @@ SWITCHED_OFF = {
 
 @dataclass(frozen=True)
 class Hooks:
-    """What the CLI asks us: before each tool, once more where a person decides, and after a command."""
+    """What the CLI asks us: before each tool, once more where a person decides, and, behind a wall, after
+    what it or the server has done there."""
 
     gate: HookCallback
     ask: CanUseTool
@@ -84,9 +85,9 @@ def options_for(
 
 def _hooks(request: RunRequest, hooks: Hooks) -> dict[HookEvent, list[HookMatcher]]:
     before = HookMatcher(hooks=[hooks.gate], timeout=GATE_TIMEOUT, on_failure="block")
-    if not request.web:
+    if not request.sandbox.is_wall:
         return {"PreToolUse": [before]}
-    after = HookMatcher(matcher="Bash", hooks=[hooks.after])
+    after = HookMatcher(matcher="Bash|Write|Edit", hooks=[hooks.after])
     return {"PreToolUse": [before], "PostToolUse": [after], "PostToolUseFailure": [after]}
 
 

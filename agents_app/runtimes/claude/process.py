@@ -32,6 +32,7 @@ from agents_app.launcher.outward import outward
 from agents_app.reach import Reach
 from agents_app.runtimes.base import RunRequest
 from agents_app.runtimes.claude import memory
+from agents_app.runtimes.claude.carried import instead, result
 from agents_app.runtimes.claude.failures import failure_to_confine, failure_to_start
 from agents_app.runtimes.claude.options import STANDS, Doors, Hooks, Until, launch_for, locks, options_for
 from agents_app.sandboxes import neighbours
@@ -39,7 +40,7 @@ from agents_app.sandboxes.base import CannotConfine, Launch
 from agents_app.sandboxes.mounts import named_paths, settings_held, shows
 from permissions_app.audit import PLATFORM
 from permissions_app.audit.decisions import TurnAudit
-from permissions_app.gate import Answer
+from permissions_app.gate import Answer, Carried
 from permissions_app.rules.decision import Decision, Verdict
 from permissions_app.rules.ladder import ToolCall
 
@@ -112,6 +113,7 @@ class ClaudeProcess:
         self._papers = tempfile.TemporaryDirectory(prefix="run-", dir=papers)
         self._last_words: deque[str] = deque(maxlen=3)
         self._serves: Served | None = None
+        self._carried: dict[str, tuple[ToolCall, Carried]] = {}  # of which its CLI is still to hear
         self.told_cost = 0.0  # the CLI counts on from turn to turn
         self._own: set[tuple[int, str]] = set()  # the processes that it is, as opposed to what turns started
         self._is_started = False
@@ -183,6 +185,7 @@ class ClaudeProcess:
         Behind a wall it stands still, because its agent can have made it do something else. Says how many
         bytes it holds; None where it does not come to rest."""
         self._serves, self._pass.turn = None, None
+        self._carried.clear()
         if self._out:
             self._out.leave()
         await asyncio.to_thread(launcher.end_everything, self._mark, None, self._own)
@@ -281,7 +284,7 @@ class ClaudeProcess:
             problem = CannotConfine(f"The vault could not be looked through ({error.strerror}).")
             raise failure_to_confine(problem) from error
         deny = list(self.fingerprint.deny)
-        hooks = Hooks(gate=self._before_tool, ask=self._may_use, after=self._after_command)
+        hooks = Hooks(gate=self._before_tool, ask=self._may_use, after=self._after_tool)
         options = options_for(request, launch=launch, papers=papers, deny=deny, hooks=hooks)
         options.stderr = self._hear
         return options
@@ -312,16 +315,22 @@ class ClaudeProcess:
             }
         }
 
-    async def _after_command(
+    async def _after_tool(
         self, given: HookInput, tool_use_id: str | None, context: HookContext
     ) -> HookJSONOutput:
-        """Why the egress door refused something to it: most programs say no more than "403"."""
+        """What the server made in its place, and why the egress door refused something to it: most programs
+        say no more than "403"."""
         hook: Any = given
-        refused = self._serves.reach.told() if self._serves else ""
-        if not refused:
+        said: dict[str, Any] = {}
+        if made := self._carried.pop(tool_use_id or hook["tool_use_id"], None):
+            said = result(*made, hook.get("tool_response"))
+        elif refused := self._serves.reach.told() if self._serves else "":
+            said = {"additionalContext": refused}
+        if not said:
             return {}
-        said: Any = {"hookEventName": hook["hook_event_name"], "additionalContext": refused}
-        return {"hookSpecificOutput": said}
+        said["hookEventName"] = hook["hook_event_name"]
+        output: Any = said
+        return {"hookSpecificOutput": output}
 
     def _between_turns(self, call: ToolCall) -> Decision:
         """There is no gate to ask, and so none that would record it."""
@@ -336,6 +345,9 @@ class ClaudeProcess:
         call = ToolCall(context.tool_use_id or "", name, given)
         turn = self._serves
         answer = await turn.decide_again(call) if turn else Answer(self._between_turns(call))
+        if answer.carried and (harmless := instead(call, answer.carried)):
+            self._carried[call.id] = call, answer.carried
+            return PermissionResultAllow(updated_input=harmless)
         if answer.carried:
             return PermissionResultDeny(message=answer.carried.text)
         if answer.decision.verdict is Verdict.ALLOW:

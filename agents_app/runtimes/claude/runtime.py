@@ -135,7 +135,7 @@ class ClaudeRun:
         self._was_warm = was_warm
         self._model_name = model_name
         self._calls: dict[str, ToolCall] = {}
-        self._carried: dict[str, Carried] = {}  # to the CLI they are refused, and it answers with an error
+        self._carried: dict[str, Carried] = {}  # the CLI did something else instead
         self._unheard: set[str] = set()  # what was said and is not yet told back: the CLI has not read it
         self._has_ended = False
 
