@@ -103,7 +103,9 @@ async def test_a_real_server_serves_all_of_it(
 
 
 async def first_line(stream: httpx.Response) -> str:
+    """Of the events, after the comment that comes before them."""
     async with aclosing(cast(AsyncGenerator[str], stream.aiter_lines())) as lines:
+        assert [await anext(lines), await anext(lines)] == [": connected", ""]
         return await anext(lines)
 
 
