@@ -42,7 +42,7 @@ def log(tmp_path: Path) -> Path:
 @pytest.fixture
 def daphne(port: int, log: Path, workspace: object) -> Iterator[str]:
     """Our application under daphne, as `up` starts it, over the rows of this test."""
-    pages = [sys.executable, "-m", "daphne", "-v", "0", "--no-server-name", "-p", str(port)]
+    pages = [sys.executable, "-m", "parachute_site.entrance", "-v", "0", "--no-server-name", "-p", str(port)]
     variables = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "tests.settings",
