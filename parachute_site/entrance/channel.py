@@ -37,7 +37,7 @@ class Request(WebRequest):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         # Of a form of 29 MB Twisted makes 400 MB, and serves nobody else for 12 s.
         super().__init__(*args, **kwargs, parsePOSTFormSubmission=False)
-        self.allowed = Allowed()
+        self.allowed = Allowed(0, "")  # until its headers are there
         self.received = 0
         self.is_looked_up = False
 
