@@ -93,9 +93,10 @@ class Channel(http.HTTPChannel):
         super().allContentReceived()
 
     def look_up(self, request: Request, *, size: int) -> None:
-        """Whether its sender is somebody, in a thread, as the database is asked."""
+        """Whether its sender is somebody. A thread asks the database: it is us who are slow then."""
         if size > rules.SMALL and not request.is_looked_up:
             request.is_looked_up = True
+            self._stop_clock()
             self._networkProducer.pauseProducing()
             looking = asyncio.ensure_future(in_thread(caller_in)(request.headers))
             looking.add_done_callback(partial(self._looked_up, request))
@@ -108,6 +109,8 @@ class Channel(http.HTTPChannel):
             self.refuse(incident(log, "Looking up who sends a large body", error))
         elif looking.result() is None:
             self.refuse(Unauthenticated())
+        else:
+            self._start_clock(self.patience.body)
 
     def _is_receiving(self, request: Request) -> bool:
         return request in self.requests and not self._handlingRequest and not request.content.closed

@@ -158,6 +158,7 @@ async def test_who_is_somebody_may_send_what_a_message_takes(
 ) -> None:
     ((name, value),) = ada_calls.headers.items()
     ask_large(connection, f"{name}: {value}", announced=announced)
+    connection.clock.advance(PATIENCE.body + 20)  # they wait for us
     await until(lambda: connection.wire.producerState == "producing")
     rest = LARGEST - (SMALL + 1)
     connection.send(b"x" * rest if announced else chunk(rest))
