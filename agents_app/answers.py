@@ -12,7 +12,7 @@ from agents_app.turns.opening import Opened
 from sessions_app.access.models import Scope
 from sessions_app.errors import ParachuteError
 from sessions_app.models.event import TERMINAL, EventType
-from sessions_app.sse import HEADERS, as_sse
+from sessions_app.sse import HEADERS, OPENING, as_sse
 from sessions_app.stream import Frame, follow_turn
 from sessions_app.watch import Watch
 
@@ -37,6 +37,7 @@ async def whole(request: HttpRequest, opened: Opened) -> JsonResponse:
 
 
 async def _frames(request: HttpRequest, opened: Opened) -> AsyncGenerator[bytes]:
+    yield OPENING
     try:
         async with aclosing(_watched(request, opened)) as frames:
             async for frame in frames:

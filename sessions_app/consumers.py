@@ -27,7 +27,7 @@ from sessions_app.incidents import incident
 from sessions_app.listing import follow_list
 from sessions_app.reading import Page
 from sessions_app.schemas import SessionOut
-from sessions_app.sse import HEADERS, as_json, bodies
+from sessions_app.sse import HEADERS, OPENING, as_json, bodies
 from sessions_app.stream import Look, follow, follow_in_parts
 from sessions_app.watch import Watch
 
@@ -94,6 +94,7 @@ class SentEvents(Streaming):
         await self._start(200, HEADERS)
         if self.scope["method"] == "GET":
             try:
+                await self.send_piece(OPENING)
                 await self.pass_on()
             except ParachuteError as error:
                 log.info("The stream %s ends: %s", self.scope["path"], error)

@@ -12,6 +12,10 @@ HEADERS = {
     "X-Accel-Buffering": "no",  # a proxy that collects the stream would take its point away
 }
 
+# A server writes the headers with the first piece of the body. Where nothing happens that would be a
+# keep-alive, 15 s later: until then a reader cannot tell a stream that waits from a server that hangs.
+OPENING = b": connected\n\n"
+
 LARGEST_BODY = 64 * 1024  # bytes, and a frame: of many frames, so much is sent as one
 
 # Of times and ids it makes what the API makes of them. (`json.dumps` would make an encoder for each frame.)

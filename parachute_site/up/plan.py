@@ -65,7 +65,9 @@ def _web(environment: Environment) -> Child:
     where = ("-b", environment.host, "-p", str(environment.port))
     # -v 0: no access log, as the path of a sign-in link would stand in it.
     how = ("-v", "0", "--no-server-name", "--application-close-timeout", "5")
-    return _child(environment, "web", "-m", "daphne", *where, *how, "parachute_site.asgi:application")
+    return _child(
+        environment, "web", "-m", "parachute_site.entrance", *where, *how, "parachute_site.asgi:application"
+    )
 
 
 def _worker(environment: Environment, queue: str, *, at_once: int, **more: str) -> Child:

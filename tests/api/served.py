@@ -1,5 +1,5 @@
-"""Our application for a server of a test: over the database of that test, without a broker, and with a path
-that tells how many readers listen."""
+"""Our application for a server of a test: over the database of that test, without a broker, with little
+patience, and with a path that tells how many readers listen."""
 
 import os
 
@@ -15,6 +15,8 @@ from typing import Any  # noqa: E402
 
 from agents_app import tasks  # noqa: E402
 from parachute_site.asgi import application as ours  # noqa: E402
+from parachute_site.entrance.channel import Channel  # noqa: E402
+from parachute_site.entrance.rules import Patience  # noqa: E402
 from sessions_app.bus.memory import bus  # noqa: E402
 
 listening: set[object] = set()
@@ -32,6 +34,7 @@ async def subscribe(topic: str) -> AsyncIterator[Any]:
 
 
 bus.subscribe = subscribe  # type: ignore[method-assign]
+Channel.patience = Patience(headers=0.3, body=1)
 tasks.run_session.apply_async = lambda args, queue: None
 
 

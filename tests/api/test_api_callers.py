@@ -131,6 +131,13 @@ async def test_a_plain_form_of_another_page_is_refused(ada_browser: Web) -> None
     assert answer.refused == (403, "forbidden")
 
 
+async def test_the_api_parses_no_form_not_even_for_its_token(ada_browser: Web) -> None:
+    token = ada_browser.headers["x-csrftoken"]
+    form = {"x-csrftoken": "", "content-type": "application/x-www-form-urlencoded"}
+    answer = await ada_browser.post("/api/chat", headers=form, body=f"csrfmiddlewaretoken={token}".encode())
+    assert answer.refused == (403, "forbidden")
+
+
 async def test_a_key_needs_no_csrf(ada_calls: Web) -> None:
     assert (await ada_calls.post("/api/chat", {"message": "x"}, {"origin": "null", **ASYNC})).status == 202
 

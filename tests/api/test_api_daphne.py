@@ -42,7 +42,7 @@ def log(tmp_path: Path) -> Path:
 @pytest.fixture
 def daphne(port: int, log: Path, workspace: object) -> Iterator[str]:
     """Our application under daphne, as `up` starts it, over the rows of this test."""
-    pages = [sys.executable, "-m", "daphne", "-v", "0", "--no-server-name", "-p", str(port)]
+    pages = [sys.executable, "-m", "parachute_site.entrance", "-v", "0", "--no-server-name", "-p", str(port)]
     variables = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "tests.settings",
@@ -103,7 +103,9 @@ async def test_a_real_server_serves_all_of_it(
 
 
 async def first_line(stream: httpx.Response) -> str:
+    """Of the events, after the comment that comes before them."""
     async with aclosing(cast(AsyncGenerator[str], stream.aiter_lines())) as lines:
+        assert [await anext(lines), await anext(lines)] == [": connected", ""]
         return await anext(lines)
 
 
@@ -129,6 +131,66 @@ async def the_limits_hold(client: httpx.AsyncClient, daphne: str, token: dict[st
     assert refused.value.rcvd and refused.value.rcvd.code == 4401
     with pytest.raises(InvalidStatus):
         await connect(f"ws://{daphne}/ws", additional_headers={**token, "Host": "evil.example"})
+
+
+async def test_what_comes_is_looked_at_before_it_is_taken(
+    client: httpx.AsyncClient, daphne: str, token: dict[str, str]
+) -> None:
+    """Each of these says no more than what stands here, and is answered."""
+    ((name, value),) = token.items()
+    key, wrong = f"{name}: {value}", "X-API-Key: para_wrong"
+    form = "Content-Type: multipart/form-data; boundary=x"
+    large, chunks = "Content-Length: 29000000", "Transfer-Encoding: chunked"
+    megabyte = b"100000\r\n" + b"x" * 2**20 + b"\r\n"
+    said = {
+        "a hostile form": ([form, large], b"", "HTTP/1.1 413"),
+        "a hostile form with a key": ([form, key, large], b"", "HTTP/1.1 413"),
+        "without a key": ([large], b"", "HTTP/1.1 413"),
+        "in chunks, without a key": ([chunks], megabyte * 2, "HTTP/1.1 413"),
+        "with a wrong key": ([wrong, large], b"", "HTTP/1.1 401"),
+        "in chunks, with a wrong key": ([wrong, chunks], megabyte * 2, "HTTP/1.1 401"),
+        "too large": ([key, "Content-Length: 31457281"], b"", "HTTP/1.1 413"),
+        "too large, in chunks": ([key, chunks], megabyte * 31, "HTTP/1.1 413"),
+        "a foreign host": ([key, large, "Host: evil.example"], b"", "HTTP/1.1 400"),
+        "headers that do not end": (None, b"POST /api/chat HTTP/1.1\r\n", "HTTP/1.1 408"),
+        "a body that does not come": ([key, "Content-Length: 9"], b"x", "HTTP/1.1 408"),
+    }
+    answers = await asyncio.gather(*(answer(daphne, headers, body) for headers, body, _ in said.values()))
+    assert dict(zip(said, answers, strict=True)) == {each: status for each, (_, _, status) in said.items()}
+    assert (await client.get("/api/health")).status_code == 200
+
+
+async def answer(daphne: str, headers: list[str] | None, body: bytes) -> str:
+    """How it begins, to a client that sends no more and waits until the server closes."""
+    host, port = daphne.split(":")
+    reader, writer = await asyncio.open_connection(host, port)
+    if headers is not None:
+        ours = [] if any("Host" in each for each in headers) else [f"Host: {daphne}"]
+        writer.write("\r\n".join(["POST /api/chat HTTP/1.1", *ours, *headers, "", ""]).encode())
+    writer.write(body)
+    async with asyncio.timeout(PATIENCE):
+        answer = await reader.read()
+    writer.close()
+    return answer.decode()[: len("HTTP/1.1 200")]
+
+
+async def test_what_is_taken_comes_whole(client: httpx.AsyncClient, daphne: str) -> None:
+    large = {"message": "x", "attachments": [{"fileName": "x.txt", "base64Data": "eHh4" * 500_000}]}
+    accepted = {"prefer": "respond-async", "expect": "100-continue"}
+    assert (await client.post("/api/chat", json=large, headers=accepted)).status_code == 202
+    page = await client.get("/signin")
+    token = page.cookies["csrftoken"]
+    form = {"csrfmiddlewaretoken": token, "username": "ada", "password": "wrong", "next": "x" * 50_000}
+    for sent in ({"data": form}, {"files": {name: (None, value) for name, value in form.items()}}):
+        refused = await client.post("/signin", **sent)
+        assert "This name and password do not fit" in refused.text
+    host, port = daphne.split(":")
+    reader, writer = await asyncio.open_connection(host, port)
+    writer.write(f"GET /api/health HTTP/1.1\r\nHost: {daphne}\r\n\r\n".encode() * 3)
+    writer.write(f"HEAD /api/health HTTP/1.1\r\nHost: {daphne}\r\nConnection: close\r\n\r\n".encode())
+    together = (await reader.read()).decode()
+    writer.close()
+    assert (together.count("HTTP/1.1 200"), together.count('"status"')) == (4, 3)
 
 
 async def whoever_leaves_leaves_nothing(

@@ -1,6 +1,8 @@
 """`GET /api/chat/{id}/events`: server-sent events, for as long as the reader stays."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from uuid import uuid4
 
 import pytest
@@ -32,6 +34,31 @@ async def test_it_begins_at_the_start(ada_calls: Web) -> None:
         frames = await stream.until("user_message")
     assert [(f.type, f.id) for f in frames] == [("session", "1"), ("user_message", "2")]
     assert all(f.data.keys() >= {"type", "sessionId", "turnId", "seq", "ts"} for f in frames)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/api/chat/{id}/events?after=2"),
+        ("GET", "/api/permissions/stream"),
+        ("POST", "/api/chat"),
+        ("POST", "/api/chat/stream"),
+    ],
+)
+async def test_every_stream_answers_before_there_is_anything_to_say(
+    method: str, path: str, ada_calls: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = await ada_calls.say("x")
+    monkeypatch.setattr("sessions_app.bus.memory.bus.subscribe", _never)
+    body = b'{"message": "x"}' if method == "POST" else b""
+    async with ada_calls.streaming(method, path.format(id=said["sessionId"]), body) as stream:
+        assert (stream.status, await stream.piece()) == (200, b": connected\n\n")
+
+
+@asynccontextmanager
+async def _never(topic: str) -> AsyncIterator[None]:
+    await asyncio.Event().wait()
+    yield
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,10 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from parachute_site.asgi import application
+from sessions_app.sse import OPENING
 
 PATIENCE = 15.0
+OPENS = OPENING.decode().strip()
 Headers = dict[str, str]
 
 
@@ -90,6 +92,8 @@ class Exchange:
 
 
 class Stream:
+    """A body in pieces. The comment that opens a stream of events is none of its frames."""
+
     def __init__(self, exchange: Exchange, status: int, headers: Headers) -> None:
         self._exchange = exchange
         self._rest = ""
@@ -98,11 +102,15 @@ class Stream:
         self.is_over = False
 
     async def next(self) -> Frame:
+        text = await self._text()
+        return Frame.read(await self._text() if text == OPENS else text)
+
+    async def _text(self) -> str:
         while "\n\n" not in self._rest:
             assert not self.is_over, "the stream is over"
             await self._read()
         text, _, self._rest = self._rest.partition("\n\n")
-        return Frame.read(text)
+        return text
 
     async def until(self, kind: str) -> list[Frame]:
         """All frames up to the first of this type."""
@@ -115,7 +123,7 @@ class Stream:
         """All frames up to the end that the server makes."""
         while not self.is_over:
             await self._read()
-        return [Frame.read(text) for text in self._rest.split("\n\n") if text]
+        return [Frame.read(text) for text in self._rest.split("\n\n") if text not in ("", OPENS)]
 
     async def whole(self) -> bytes:
         """Whatever it is, to the end that the server makes."""

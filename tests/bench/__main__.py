@@ -21,7 +21,7 @@ from time import monotonic
 from types import MappingProxyType
 
 from agents_app.demo_model.wire import say
-from tests.bench import gate, measures, page, waiting, walls
+from tests.bench import door, gate, measures, page, waiting, walls
 from tests.bench.alone import Alone
 from tests.bench.measures import Row
 from tests.bench.ours import Ours
@@ -114,12 +114,18 @@ def page_of_messages(folder: Path) -> list[Row]:
         return page.of_200_messages(House(up, model, Program(up), variables, signed_in(up)))
 
 
+def at_the_door(folder: Path) -> list[Row]:
+    with running(folder, "http://127.0.0.1:9") as (up, _):
+        return asyncio.run(door.under_attack(up))
+
+
 MEASURED: dict[str, Callable[[Path], list[Row]]] = {
     "standing": standing,
     "answering": answering,
     "gate": gate_of_calls,
     "walls": behind_walls,
     "page": page_of_messages,
+    "door": at_the_door,
 }
 
 
