@@ -12,9 +12,9 @@ from agents_app.turns.opening import Opened
 from sessions_app.access.models import Scope
 from sessions_app.errors import ParachuteError
 from sessions_app.models.event import TERMINAL, EventType
-from sessions_app.sse import HEADERS, OPENING, as_sse
-from sessions_app.stream import Frame, follow_turn
-from sessions_app.watch import Watch
+from sessions_app.streaming.sse import HEADERS, OPENING, as_sse
+from sessions_app.streaming.stream import Frame, follow_turn
+from sessions_app.streaming.watch import Watch
 
 log = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ from permissions_app import services
 from permissions_app.inbox import follow_inbox
 from permissions_app.schemas import AnswerOrder, SessionDenyOrder, SessionGrantOrder
 from sessions_app.access.models import Scope
-from sessions_app.bus import Payload
 from sessions_app.consumers import FollowSocket, Message
 from sessions_app.errors import Invalid
+from sessions_app.streaming.bus import Payload
 from sessions_app.threads import in_thread
 
 NOT_THE_ORDER = ("type", "key")  # `key` is what the Idempotency-Key is of a POST

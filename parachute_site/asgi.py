@@ -18,7 +18,7 @@ from parachute_site.json_errors import answer  # noqa: E402
 from parachute_site.pages.socket import PageSocket  # noqa: E402
 from permissions_app.consumers import InboxStream  # noqa: E402
 from sessions_app.consumers import EventStream  # noqa: E402
-from sessions_app.flow import patient  # noqa: E402
+from sessions_app.streaming.flow import patient  # noqa: E402
 
 
 class TooLong(Exception):

@@ -128,7 +128,7 @@ CHANNEL_LAYERS = {
     },
 }
 PARACHUTE_REDIS = ENVIRONMENT.redis() if PARACHUTE_HOME.is_dir() else ""
-PARACHUTE_BUS = "sessions_app.bus.channel_layer"
+PARACHUTE_BUS = "sessions_app.streaming.bus.channel_layer"
 PARACHUTE_RUNTIME = "claude"
 PARACHUTE_MODELS = ENVIRONMENT.models
 PARACHUTE_MODEL = ENVIRONMENT.model

@@ -9,7 +9,7 @@ class PermissionsConfig(AppConfig):
         from permissions_app.children import ChildRequests
         from permissions_app.reading import asked_in
         from sessions_app.reading import contributors
-        from sessions_app.stream import beside
+        from sessions_app.streaming.stream import beside
 
         contributors.append(asked_in)
         beside.append(ChildRequests)

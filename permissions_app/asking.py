@@ -31,10 +31,10 @@ from permissions_app.rules.setting import Setting, Trust
 from permissions_app.rules.suggestions import exactly, permission_type, subject, suggested
 from permissions_app.rules.tools import MEANWHILE, REACH, ToolCall, named_paths
 from permissions_app.services.asked import Wanted
-from sessions_app import bus
-from sessions_app.bus import Listener
-from sessions_app.log import Hold, HoldLost
 from sessions_app.storable import storable
+from sessions_app.streaming import bus
+from sessions_app.streaming.bus import Listener
+from sessions_app.streaming.log import Hold, HoldLost
 from sessions_app.threads import in_thread
 
 log = logging.getLogger(__name__)

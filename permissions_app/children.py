@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from permissions_app.frames import frame_for_parent, request_of
 from permissions_app.models import RequestKind, RequestStatus, ToolRequest
-from sessions_app.bus import Payload
-from sessions_app.log import ANNOUNCED
 from sessions_app.models.event import EventType
+from sessions_app.streaming.bus import Payload
+from sessions_app.streaming.log import ANNOUNCED
 
 ASKED = {
     EventType.PERMISSION_REQUEST: RequestKind.APPROVAL,

@@ -4,11 +4,11 @@ from contextlib import aclosing
 from time import monotonic
 
 from permissions_app.inbox import follow_inbox
-from sessions_app import watch
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Scope
 from sessions_app.consumers import SentEvents
-from sessions_app.sse import bodies
+from sessions_app.streaming import watch
+from sessions_app.streaming.sse import bodies
 
 
 class InboxStream(SentEvents):

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from permissions_app.models import GrantRequest, GrantRequestStatus, RequestStatus, ToolRequest
 from permissions_app.schemas import PendingQuestion, PermissionRequest
-from sessions_app.bus import Payload
 from sessions_app.models import EventType
+from sessions_app.streaming.bus import Payload
 
 Asked = ToolRequest | GrantRequest
 

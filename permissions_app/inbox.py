@@ -15,11 +15,11 @@ from permissions_app import reading
 from permissions_app.frames import Asked, frame
 from permissions_app.models import GrantRequest, ToolRequest
 from permissions_app.services.telling import INBOX
-from sessions_app import bus
 from sessions_app.access.caller import Caller
-from sessions_app.bus import Payload
-from sessions_app.listing import KEEP_ALIVE, pass_over, rung
 from sessions_app.models import Workspace
+from sessions_app.streaming import bus
+from sessions_app.streaming.bus import Payload
+from sessions_app.streaming.listing import KEEP_ALIVE, pass_over, rung
 from sessions_app.threads import in_thread
 
 READS_EVERY = 0.1  # a person waits for it

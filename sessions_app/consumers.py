@@ -18,18 +18,18 @@ from channels.exceptions import StopConsumer
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from sessions_app import watch
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Scope
 from sessions_app.errors import Invalid, NotFound, ParachuteError, TooLarge
-from sessions_app.flow import Send, patient
 from sessions_app.incidents import incident
-from sessions_app.listing import follow_list
 from sessions_app.reading import Page
 from sessions_app.schemas import SessionOut
-from sessions_app.sse import HEADERS, OPENING, as_json, bodies
-from sessions_app.stream import Look, follow, follow_in_parts
-from sessions_app.watch import Watch
+from sessions_app.streaming import watch
+from sessions_app.streaming.flow import Send, patient
+from sessions_app.streaming.listing import follow_list
+from sessions_app.streaming.sse import HEADERS, OPENING, as_json, bodies
+from sessions_app.streaming.stream import Look, follow, follow_in_parts
+from sessions_app.streaming.watch import Watch
 
 log = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from sessions_app.log import ON_THE_WIRE, on_the_wire
 from sessions_app.models import EventType, Session, SessionEvent, Turn
+from sessions_app.streaming.log import ON_THE_WIRE, on_the_wire
 
 # What nobody looks at later: how a turn was set up, and how long it waited.
 LEFT_OUT = (

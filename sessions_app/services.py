@@ -9,9 +9,9 @@ from django.utils.translation import gettext as _
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Role, Workspace
 from sessions_app.errors import Forbidden, Invalid, NotFound
-from sessions_app.log import record
 from sessions_app.models import EventType, Kind, Session, TitleSource
 from sessions_app.reading import listed
+from sessions_app.streaming.log import record
 
 WIRE = {  # the columns that can change, as Session calls them
     "title": "title",

@@ -12,8 +12,8 @@ from agents_app.turns.worker import Holder
 from permissions_app.models import RequestKind, ToolRequest
 from permissions_app.services import ask
 from permissions_app.services.asked import Wanted
-from sessions_app.log import Hold
 from sessions_app.models import Turn
+from sessions_app.streaming.log import Hold
 
 
 def asks(session_id: Any, *, is_question: bool = False, **more: Any) -> ToolRequest:

@@ -16,7 +16,7 @@ from parachute_site.settings import *  # noqa: E402, F403
 from parachute_site.settings import DATABASES, ENVIRONMENT, PARACHUTE_AGENT_ENVIRONMENT  # noqa: E402
 
 SECRET_KEY = "only for tests"
-PARACHUTE_BUS = "sessions_app.bus.memory"
+PARACHUTE_BUS = "sessions_app.streaming.bus.memory"
 PARACHUTE_RUNTIME = "agents_app.runtimes.scripted"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 if ENVIRONMENT.database_url is None:

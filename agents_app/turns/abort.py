@@ -8,10 +8,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents_app.turns import finish
-from sessions_app import bus, services
+from sessions_app import services
 from sessions_app.access.caller import Caller
 from sessions_app.errors import NotFound
 from sessions_app.models import Turn, TurnStatus
+from sessions_app.streaming import bus
 
 
 @transaction.atomic

@@ -5,8 +5,8 @@ from django.db.models import F
 from django.utils import timezone
 
 from agents_app.turns.worker import Holder
-from sessions_app.log import Hold, record
 from sessions_app.models import EventType, Session, SessionStatus, Turn, TurnStatus
+from sessions_app.streaming.log import Hold, record
 
 
 def claim(session_id: UUID, holder: Holder) -> tuple[Turn, Hold] | None:

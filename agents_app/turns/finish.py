@@ -11,7 +11,6 @@ from django.utils import timezone
 
 from agents_app.turns.kept import Row
 from permissions_app.services import close_all
-from sessions_app.log import Hold, HoldLost, record, record_all
 from sessions_app.models import (
     EventType,
     Message,
@@ -23,6 +22,7 @@ from sessions_app.models import (
     TurnStatus,
 )
 from sessions_app.querysets import TurnQuerySet
+from sessions_app.streaming.log import Hold, HoldLost, record, record_all
 
 FREE = {"boot": None, "leased_at": None}
 

@@ -10,9 +10,9 @@ from permissions_app import strangers
 from permissions_app.asking import Asking
 from permissions_app.gate import Gate
 from permissions_app.rules.setting import Setting
-from sessions_app import statements
-from sessions_app.log import Hold
 from sessions_app.models import Session
+from sessions_app.streaming import statements
+from sessions_app.streaming.log import Hold
 from sessions_app.threads import connected, in_thread
 
 

@@ -8,11 +8,11 @@ transaction: so it is written once, whatever dies next, and before anything of t
 from itertools import takewhile
 from typing import Any
 
-from sessions_app import bus
-from sessions_app.bus import Payload, tails
-from sessions_app.log import Hold, record
 from sessions_app.models import EventType, SessionEvent, Turn
 from sessions_app.models.event import WORK
+from sessions_app.streaming import bus
+from sessions_app.streaming.bus import Payload, tails
+from sessions_app.streaming.log import Hold, record
 
 Row = tuple[EventType, dict[str, Any]]
 

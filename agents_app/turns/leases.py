@@ -14,10 +14,10 @@ from agents_app import workers
 from agents_app.errors import AgentError
 from agents_app.turns import finish, kept, ringing
 from agents_app.turns.worker import Holder
-from sessions_app.bus import Payload
-from sessions_app.log import Hold, record
 from sessions_app.models import EventType, Turn, TurnStatus
 from sessions_app.querysets import TurnQuerySet
+from sessions_app.streaming.bus import Payload
+from sessions_app.streaming.log import Hold, record
 
 log = logging.getLogger(__name__)
 

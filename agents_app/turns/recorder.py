@@ -13,10 +13,10 @@ from agents_app.runtimes.events import Answered, BlockKind, Delta, Ready, Said, 
 from agents_app.turns.kept import Row, row_of
 from permissions_app.rules.decision import Decision
 from permissions_app.rules.ladder import ToolCall
-from sessions_app import bus
-from sessions_app.log import Hold, record_all
 from sessions_app.models import EventType, SessionEvent
 from sessions_app.storable import storable
+from sessions_app.streaming import bus
+from sessions_app.streaming.log import Hold, record_all
 from sessions_app.threads import in_thread
 
 LONGEST_RESULT = 100_000

@@ -35,8 +35,8 @@ from agents_app.turns.ringing import ring_workers
 from agents_app.turns.watching import DEADLINE, TurnWatch
 from agents_app.turns.worker import Holder
 from sessions_app import transcripts
-from sessions_app.log import Hold, HoldLost
 from sessions_app.models import Message, Session, Turn
+from sessions_app.streaming.log import Hold, HoldLost
 from sessions_app.threads import in_thread
 
 log = logging.getLogger(__name__)

@@ -12,12 +12,12 @@ from django.utils.translation import gettext as _
 
 from agents_app.turns.opening import Opened, Opening, as_message, check_queue, existing, open_turn
 from agents_app.turns.saying import as_said, bring_back
-from sessions_app import bus
 from sessions_app.access.caller import Caller
 from sessions_app.errors import Invalid, TooLarge
-from sessions_app.log import Hold, record
 from sessions_app.models import EventType, Message, Turn, TurnStatus
 from sessions_app.storable import is_storable, seen
+from sessions_app.streaming import bus
+from sessions_app.streaming.log import Hold, record
 
 LONGEST = 32_000
 

@@ -11,9 +11,9 @@ from django.utils import timezone
 from agents_app.endings import end
 from agents_app.runtimes.base import Run
 from agents_app.turns import finish
-from sessions_app import bus
-from sessions_app.log import Hold, HoldLost
 from sessions_app.models import Kind, Message, Turn
+from sessions_app.streaming import bus
+from sessions_app.streaming.log import Hold, HoldLost
 from sessions_app.threads import in_thread
 
 log = logging.getLogger(__name__)

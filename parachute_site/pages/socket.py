@@ -16,15 +16,15 @@ from parachute_site.pages.writing import Writing
 from permissions_app.frames import request_of
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Scope
-from sessions_app.bus import Payload, tails
 from sessions_app.consumers import Message
 from sessions_app.errors import NotFound
-from sessions_app.log import ON_THE_WIRE, on_the_wire
 from sessions_app.models import EventType, Session, SessionEvent
 from sessions_app.models.event import TERMINAL
 from sessions_app.past import ANSWERS
 from sessions_app.reading import Page
-from sessions_app.stream import Frame, follow_in_parts
+from sessions_app.streaming.bus import Payload, tails
+from sessions_app.streaming.log import ON_THE_WIRE, on_the_wire
+from sessions_app.streaming.stream import Frame, follow_in_parts
 from sessions_app.threads import in_thread
 
 SHOWN_EVERY = 0.05  # s: how often a growing text is drawn anew, but

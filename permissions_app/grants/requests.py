@@ -15,11 +15,11 @@ from permissions_app.grants import rights
 from permissions_app.grants.services import Wanted, given
 from permissions_app.models.grants import SLUG, GrantRequest, GrantRequestStatus, GrantScope, GrantType
 from permissions_app.services.telling import ring_inboxes
-from sessions_app import log
 from sessions_app.access.caller import Caller
 from sessions_app.errors import Invalid, NotFound, RateLimited
 from sessions_app.models import Session
 from sessions_app.storable import storable
+from sessions_app.streaming import log
 
 LONGEST_REASON = 1_000
 MOST_PENDING = 20  # of a session

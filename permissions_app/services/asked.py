@@ -13,8 +13,8 @@ from django.utils import timezone
 from permissions_app.models import RequestKind, RequestStatus, ToolRequest
 from permissions_app.models.requests import GOOD
 from permissions_app.services.telling import let_turn_go_on, tell_asked, tell_end
-from sessions_app.log import Hold
 from sessions_app.models import Turn, TurnStatus
+from sessions_app.streaming.log import Hold
 
 GOOD_FOR = timedelta(hours=24)
 

@@ -14,9 +14,9 @@ from django.db import transaction
 from permissions_app.audit.asked import was_asked, was_decided
 from permissions_app.frames import as_asked, as_end, frame_for_parent
 from permissions_app.models import ToolRequest
-from sessions_app import bus
-from sessions_app.log import in_short_for_the_bus, record
 from sessions_app.models import Session, Turn, TurnStatus
+from sessions_app.streaming import bus
+from sessions_app.streaming.log import in_short_for_the_bus, record
 
 INBOX = "requests"  # the topic of whoever shows what is asked; `workspace` says whose
 

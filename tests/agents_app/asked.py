@@ -9,8 +9,8 @@ from agents_app.runtimes.scripted import Use
 from agents_app.turns.opening import Opened
 from agents_app.turns.worker import Holder
 from permissions_app.models import ToolRequest
-from sessions_app import bus
 from sessions_app.models import SessionEvent
+from sessions_app.streaming import bus
 from sessions_app.threads import in_thread
 from tests.agents_app.engine import PATIENCE, Engine
 

@@ -27,11 +27,11 @@ from permissions_app.rules.decision import Decision, allow, ask
 from permissions_app.rules.setting import Setting
 from permissions_app.rules.suggestions import covers, exactly
 from permissions_app.rules.tools import ToolCall
-from sessions_app import bus
 from sessions_app.access.models import TrustLevel, Workspace
 from sessions_app.errors import AlreadyDecided, TrustTooHigh
-from sessions_app.log import HoldLost
 from sessions_app.models import Session, SessionEvent, Turn, TurnStatus
+from sessions_app.streaming import bus
+from sessions_app.streaming.log import HoldLost
 from sessions_app.threads import in_thread
 from tests.agents_app.asked import asked, decided, pending, resolved, use
 from tests.agents_app.by_hand import ClockByHand

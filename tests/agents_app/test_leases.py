@@ -15,8 +15,8 @@ from agents_app.turns.claim import claim
 from agents_app.turns.opening import Opened, Opening, open_turn
 from agents_app.turns.worker import Holder
 from sessions_app.access.caller import Caller
-from sessions_app.log import Hold
 from sessions_app.models import Session, SessionEvent, Turn, TurnStatus
+from sessions_app.streaming.log import Hold
 from tests.agents_app.conftest import Rings
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]

@@ -19,9 +19,9 @@ from permissions_app.gate import Gate
 from permissions_app.models import RequestStatus, ToolRequest
 from permissions_app.rules.decision import Decision, Verdict
 from permissions_app.rules.tools import ToolCall
-from sessions_app import statements
 from sessions_app.access.caller import Caller
 from sessions_app.models import Message, Session, Turn, TurnStatus
+from sessions_app.streaming import statements
 from sessions_app.threads import in_thread
 from tests.agents_app.asked import decided, pending, use
 from tests.agents_app.by_hand import ClockByHand

@@ -17,11 +17,11 @@ from agents_app.turns.claim import claim
 from agents_app.turns.opening import Opening, open_turn
 from agents_app.turns.worker import Holder
 from permissions_app.audit import Entry
-from sessions_app import bus
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace
-from sessions_app.log import record
 from sessions_app.models import EventType, Session, SessionEvent, SessionStatus, TurnStatus
+from sessions_app.streaming import bus
+from sessions_app.streaming.log import record
 from tests.agents_app.engine import (
     PATIENCE,
     Engine,

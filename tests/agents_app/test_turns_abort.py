@@ -15,13 +15,13 @@ from agents_app.turns import run as running
 from agents_app.turns.abort import abort
 from agents_app.turns.claim import claim
 from agents_app.turns.worker import Holder
-from sessions_app import bus
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace
 from sessions_app.access.services import caller_of_user
 from sessions_app.errors import Forbidden, NotFound
-from sessions_app.log import record
 from sessions_app.models import EventType, Turn, TurnStatus
+from sessions_app.streaming import bus
+from sessions_app.streaming.log import record
 from sessions_app.threads import in_thread
 from tests.agents_app.engine import PATIENCE, Engine, events, last_words, pause, turn_of, types
 from tests.sharing import share

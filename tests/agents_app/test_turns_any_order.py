@@ -61,9 +61,8 @@ from agents_app.turns.worker import Holder
 from permissions_app import services as permissions
 from permissions_app.gate import Gate
 from permissions_app.models import RequestStatus, ToolRequest
-from sessions_app import bus, transcripts
+from sessions_app import transcripts
 from sessions_app.access.services import caller_of_user
-from sessions_app.bus import Payload, memory
 from sessions_app.errors import NotFound
 from sessions_app.models import (
     EventType,
@@ -78,6 +77,8 @@ from sessions_app.models import (
 )
 from sessions_app.models.event import TERMINAL
 from sessions_app.models.turn import OVER
+from sessions_app.streaming import bus
+from sessions_app.streaming.bus import Payload, memory
 from tests.agents_app.asked import use
 from tests.agents_app.by_hand import Call, ClockByHand, LoopByHand, owner
 from tests.agents_app.engine import pause

@@ -11,8 +11,8 @@ from agents_app.turns.claim import claim
 from agents_app.turns.opening import Opened, Opening, open_turn
 from agents_app.turns.worker import Holder
 from sessions_app.access.caller import Caller
-from sessions_app.log import Hold, HoldLost, record
 from sessions_app.models import EventType, Session, SessionEvent, SessionStatus, Turn, TurnStatus
+from sessions_app.streaming.log import Hold, HoldLost, record
 
 pytestmark = [
     pytest.mark.database,

@@ -15,10 +15,11 @@ from agents_app.turns.opening import Opened
 from agents_app.turns.recorder import Recorder
 from agents_app.turns.starting import INTERRUPTED, SHOWN
 from agents_app.turns.worker import Holder
-from sessions_app import bus, history
-from sessions_app.bus import memory
+from sessions_app import history
 from sessions_app.models import Kind, Session, SessionEvent, Turn
-from sessions_app.stream import follow
+from sessions_app.streaming import bus
+from sessions_app.streaming.bus import memory
+from sessions_app.streaming.stream import follow
 from sessions_app.threads import in_thread
 from tests.agents_app.engine import Engine, events, expire, last_words, pause, types
 from tests.sessions_app.own_bus import OwnBus

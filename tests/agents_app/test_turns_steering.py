@@ -9,11 +9,12 @@ from agents_app.runtimes.scripted import Fail, Say, Step, Use
 from agents_app.turns import steering, watching
 from agents_app.turns.opening import MOST_WAITING, Opened
 from agents_app.turns.steering import LONGEST, inject
-from sessions_app import bus, errors, transcripts
+from sessions_app import errors, transcripts
 from sessions_app.access.caller import Caller
 from sessions_app.access.services import caller_of_user
-from sessions_app.log import Hold
 from sessions_app.models import Message, Session, SessionStatus, Turn
+from sessions_app.streaming import bus
+from sessions_app.streaming.log import Hold
 from sessions_app.threads import in_thread
 from tests.agents_app.engine import Engine, events, has_no_gaps, last_words, pause, turn_of, types
 from tests.sharing import share

@@ -17,7 +17,7 @@ from agents_app import tasks  # noqa: E402
 from parachute_site.asgi import application as ours  # noqa: E402
 from parachute_site.entrance.channel import Channel  # noqa: E402
 from parachute_site.entrance.rules import Patience  # noqa: E402
-from sessions_app.bus.memory import bus  # noqa: E402
+from sessions_app.streaming.bus.memory import bus  # noqa: E402
 
 listening: set[object] = set()
 _subscribe = bus.subscribe

@@ -158,7 +158,7 @@ async def test_a_reader_that_leaves_does_not_stop_the_turn(ada_calls: Web, worke
 async def test_one_who_is_put_out_hears_no_more_of_a_turn(
     ben_calls: Web, ben: object, worker: ScriptedRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sessions_app.watch.LOOKS_AGAIN_EVERY", 0)
+    monkeypatch.setattr("sessions_app.streaming.watch.LOOKS_AGAIN_EVERY", 0)
     here = pause()
     worker.scripts["x"] = [Say("For Ben."), here, Say("Not for Ben.")]
     async with ben_calls.streaming("POST", "/api/chat", b'{"message": "x"}') as stream:

@@ -12,8 +12,8 @@ from django.test import AsyncClient
 
 from agents_app.runtimes.scripted import Begin, Hold, Say, ScriptedRuntime
 from sessions_app.access.models import ApiKey
-from sessions_app.stream import KEEP_ALIVE
-from sessions_app.watch import LOOKS_AGAIN_EVERY
+from sessions_app.streaming.stream import KEEP_ALIVE
+from sessions_app.streaming.watch import LOOKS_AGAIN_EVERY
 from tests.api.web import Web
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def looks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sessions_app.watch.LOOKS_AGAIN_EVERY", 0)
-    monkeypatch.setattr("sessions_app.stream.KEEP_ALIVE", 0.02)
+    monkeypatch.setattr("sessions_app.streaming.watch.LOOKS_AGAIN_EVERY", 0)
+    monkeypatch.setattr("sessions_app.streaming.stream.KEEP_ALIVE", 0.02)
 
 
 async def test_it_begins_at_the_start(ada_calls: Web) -> None:
@@ -49,7 +49,7 @@ async def test_every_stream_answers_before_there_is_anything_to_say(
     method: str, path: str, ada_calls: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = await ada_calls.say("x")
-    monkeypatch.setattr("sessions_app.bus.memory.bus.subscribe", _never)
+    monkeypatch.setattr("sessions_app.streaming.bus.memory.bus.subscribe", _never)
     body = b'{"message": "x"}' if method == "POST" else b""
     async with ada_calls.streaming(method, path.format(id=said["sessionId"]), body) as stream:
         assert (stream.status, await stream.piece()) == (200, b": connected\n\n")
@@ -121,7 +121,7 @@ async def test_head_answers_and_ends(ada_calls: Web) -> None:
 
 
 async def test_silence_is_kept_alive(ada_calls: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sessions_app.stream.KEEP_ALIVE", 0.02)
+    monkeypatch.setattr("sessions_app.streaming.stream.KEEP_ALIVE", 0.02)
     said = await ada_calls.say("x")
     async with ada_calls.streaming("GET", f"/api/chat/{said['sessionId']}/events?after=2") as stream:
         assert [(await stream.next()).comment for _ in range(3)] == [": keep-alive"] * 3
@@ -186,7 +186,7 @@ async def test_a_password_set_on_the_settings_page_ends_the_streams_of_other_bro
 async def test_who_was_looked_at_a_moment_ago_is_not_looked_at(
     ada_browser: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sessions_app.stream.KEEP_ALIVE", 0.02)
+    monkeypatch.setattr("sessions_app.streaming.stream.KEEP_ALIVE", 0.02)
     said = await ada_browser.say("x")
     async with ada_browser.streaming("GET", f"/api/chat/{said['sessionId']}/events?after=2") as stream:
         await stream.next()
@@ -205,7 +205,7 @@ async def test_a_stream_that_breaks_off_ends_and_says_so_in_the_log(
         raise ZeroDivisionError
 
     said = await ada_calls.say("x")
-    monkeypatch.setattr("sessions_app.watch.Watch.check", breaks)
+    monkeypatch.setattr("sessions_app.streaming.watch.Watch.check", breaks)
     async with ada_calls.streaming("GET", f"/api/chat/{said['sessionId']}/events") as stream:
         assert await stream.rest() == []
     assert "broke off" in caplog.text
@@ -216,7 +216,7 @@ async def test_what_fails_before_it_begins_is_500(ada_calls: Web, monkeypatch: p
         raise ZeroDivisionError
 
     said = await ada_calls.say("x")
-    monkeypatch.setattr("sessions_app.watch.check_visible", breaks)
+    monkeypatch.setattr("sessions_app.streaming.watch.check_visible", breaks)
     answer = await ada_calls.get(f"/api/chat/{said['sessionId']}/events")
     assert answer.refused == (500, "internal")
     assert answer.json["error"]["details"]["incidentId"]

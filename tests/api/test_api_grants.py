@@ -24,8 +24,8 @@ from permissions_app.models import GrantRequest, GrantScope, PermissionGrant
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Scope, Workspace
 from sessions_app.errors import Invalid, RateLimited
-from sessions_app.log import as_payload
 from sessions_app.models import Session, SessionEvent
+from sessions_app.streaming.log import as_payload
 from sessions_app.threads import in_thread
 from tests.agents_app.at_once import at_once
 from tests.api.conftest import Key, _browser_of

@@ -205,7 +205,7 @@ class TestAChild:
     async def test_a_ring_that_was_lost_is_made_good_in_the_next_silence(
         self, ada_calls: Web, session: str, parent: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("sessions_app.stream.KEEP_ALIVE", 0.05)
+        monkeypatch.setattr("sessions_app.streaming.stream.KEEP_ALIVE", 0.05)
         async with ada_calls.streaming("GET", f"/api/chat/{parent}/events?after=2") as stream:
             with monkeypatch.context() as deaf:
                 deaf.setattr("permissions_app.services.telling.bus.ring", lambda *given: None)
@@ -224,7 +224,7 @@ class TestAChild:
         is_question: bool,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr("sessions_app.stream.KEEP_ALIVE", 3_600)
+        monkeypatch.setattr("sessions_app.streaming.stream.KEEP_ALIVE", 3_600)
         async with ada_calls.streaming("GET", f"/api/chat/{parent}/events?after=2") as stream:
             request = await in_thread(asks)(session, is_question=is_question)
             await stream.next()
@@ -241,7 +241,7 @@ class TestAChild:
         is_question: bool,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr("sessions_app.stream.KEEP_ALIVE", 0.05)
+        monkeypatch.setattr("sessions_app.streaming.stream.KEEP_ALIVE", 0.05)
         before = await in_thread(asks)(session, is_question=is_question)
         async with ada_calls.streaming("GET", f"/api/chat/{parent}/events?after=2") as stream:
             await stream.until(ASKED[is_question])
@@ -264,7 +264,7 @@ class TestAChild:
     async def test_a_child_in_another_workspace_is_none(
         self, ada_calls: Web, as_cy: Caller, session: str, parent: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("sessions_app.stream.KEEP_ALIVE", 0.05)
+        monkeypatch.setattr("sessions_app.streaming.stream.KEEP_ALIVE", 0.05)
         elsewhere = await Workspace.objects.aget(slug="elsewhere")
         await Session.objects.filter(pk=session).aupdate(workspace=elsewhere)
         async with ada_calls.streaming("GET", f"/api/chat/{parent}/events?after=2") as stream:

@@ -13,7 +13,7 @@ from permissions_app.audit import Entry
 from sessions_app.access.models import Workspace
 from sessions_app.errors import NotFound
 from sessions_app.models import EventType, Message, Receipt, Session, SessionEvent, Turn
-from sessions_app.stream import follow
+from sessions_app.streaming.stream import follow
 from tests.api.web import Answer, Web
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]

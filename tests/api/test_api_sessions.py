@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from agents_app.runtimes.scripted import Hold, Say, ScriptedRuntime, Use
-from sessions_app.log import record
 from sessions_app.models import EventType, Session, SessionEvent, Turn
+from sessions_app.streaming.log import record
 from sessions_app.threads import in_thread
 from tests.api.web import Web
 

@@ -24,7 +24,7 @@ UNAUTHENTICATED, FORBIDDEN, NOT_FOUND = 4401, 4403, 4404
 
 @pytest.fixture
 def looks_at_once(monkeypatch: MonkeyPatch) -> None:
-    monkeypatch.setattr("sessions_app.watch.LOOKS_AGAIN_EVERY", 0.02)
+    monkeypatch.setattr("sessions_app.streaming.watch.LOOKS_AGAIN_EVERY", 0.02)
 
 
 def refused(heard: dict[str, Any], code: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from parachute_site.asgi import application
-from sessions_app.sse import OPENING
+from sessions_app.streaming.sse import OPENING
 
 PATIENCE = 15.0
 OPENS = OPENING.decode().strip()

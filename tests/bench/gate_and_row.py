@@ -16,7 +16,7 @@ from permissions_app.rules.setting import Setting
 from permissions_app.rules.tools import ToolCall
 from sessions_app.access.models import Workspace
 from sessions_app.models import Session, Turn, TurnStatus
-from sessions_app.statements import standing_if_held
+from sessions_app.streaming.statements import standing_if_held
 from sessions_app.threads import connected
 from tests.bench.gate import unheard
 

@@ -1,4 +1,4 @@
-"""What `sessions_app/bus/base.py` promises, kept by each backend. The one over Redis meets a real Valkey."""
+"""What `sessions_app/streaming/bus/base.py` promises, kept by each backend. The real Valkey is among them."""
 
 import asyncio
 import contextlib
@@ -20,13 +20,13 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from parachute_site.up.valkey import binary
-from sessions_app import bus as buses
-from sessions_app.bus import channel_layer, fanout, memory, tails
-from sessions_app.bus.base import Bus, Listener, Payload
-from sessions_app.bus.channel_layer import ChannelLayerBus
-from sessions_app.bus.memory import MemoryBus
 from sessions_app.models import EventType
 from sessions_app.models.event import TERMINAL
+from sessions_app.streaming import bus as buses
+from sessions_app.streaming.bus import channel_layer, fanout, memory, tails
+from sessions_app.streaming.bus.base import Bus, Listener, Payload
+from sessions_app.streaming.bus.channel_layer import ChannelLayerBus
+from sessions_app.streaming.bus.memory import MemoryBus
 
 TOPIC = "session.one"
 PASSWORD = "only-for-tests"
@@ -80,7 +80,7 @@ def stopped_valkey() -> Iterator[Valkey]:
     with override_settings(
         CHANNEL_LAYERS={"default": layer},
         PARACHUTE_REDIS=server.url,
-        PARACHUTE_BUS="sessions_app.bus.channel_layer",
+        PARACHUTE_BUS="sessions_app.streaming.bus.channel_layer",
     ):
         yield server
     server.kill()

@@ -10,8 +10,8 @@ from django.utils import timezone
 from agents_app.turns.opening import Opened, Opening, open_turn
 from sessions_app.access.caller import Caller
 from sessions_app.access.services import caller_of_user
-from sessions_app.log import record_all
 from sessions_app.models import EventType, Turn, TurnStatus
+from sessions_app.streaming.log import record_all
 
 Row = tuple[EventType, dict[str, Any]]
 ANSWER = "The **quinces** are ripe in October, after the first frost.\n\n- see `Garden/Quinces.md`\n- or ask"

@@ -9,7 +9,7 @@ import pytest
 
 from parachute_site.pages.socket import Pane
 from sessions_app.access.caller import Caller
-from sessions_app.bus import Payload
+from sessions_app.streaming.bus import Payload
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SESSION, TURN = uuid4(), str(uuid4())

@@ -21,8 +21,8 @@ from permissions_app.rules.suggestions import Scope
 from sessions_app.access.caller import Caller
 from sessions_app.access.services import caller_of_user
 from sessions_app.errors import AlreadyDecided, Forbidden, Invalid, NotFound
-from sessions_app.log import Hold, HoldLost
 from sessions_app.models import Session, SessionEvent, Turn, TurnStatus
+from sessions_app.streaming.log import Hold, HoldLost
 from tests.agents_app.at_once import at_once
 from tests.asked import asks, run_out
 
@@ -537,7 +537,7 @@ class TestTheAudit:
         writes("Plans/a.md")  # by a worker that takes the turn, and rings for that
         happened: list[str] = []
         monkeypatch.setattr("permissions_app.audit._sink", lambda entry: happened.append(entry.kind))
-        monkeypatch.setattr("sessions_app.bus.ring", lambda topic, payload: happened.append("bell"))
+        monkeypatch.setattr("sessions_app.streaming.bus.ring", lambda topic, payload: happened.append("bell"))
         request = writes("Plans/b.md")
         services.grant(as_ada, request.pk)
         in_short = [each for each, before in zip(happened, ["", *happened], strict=False) if each != before]

@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from agents_app.demo_model.wire import Happening, Reply, Stall, Text
-from sessions_app.stream import KEEP_ALIVE
+from sessions_app.streaming.stream import KEEP_ALIVE
 from tests.processes.conftest import House
 from tests.processes.program import TERMINAL, Event, Program
 from tests.processes.running import RunningUp

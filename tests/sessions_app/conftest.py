@@ -11,9 +11,9 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
-from sessions_app.bus import memory
 from sessions_app.models import Session, Turn, TurnStatus, Workspace
 from sessions_app.models.turn import ACTIVE, OVER
+from sessions_app.streaming.bus import memory
 from sessions_app.threads import THREADS, in_thread
 from tests.sessions_app.own_bus import OwnBus
 

@@ -1,6 +1,6 @@
-from sessions_app.bus import tails
-from sessions_app.bus.base import Payload
-from sessions_app.bus.memory import MemoryBus
+from sessions_app.streaming.bus import tails
+from sessions_app.streaming.bus.base import Payload
+from sessions_app.streaming.bus.memory import MemoryBus
 
 
 class OwnBus(MemoryBus):

@@ -14,14 +14,15 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from sessions_app import bus, listing, services
+from sessions_app import services
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Membership, Workspace
 from sessions_app.errors import Unauthenticated
-from sessions_app.listing import follow_list
-from sessions_app.log import record, record_all
 from sessions_app.models import EventType, Session
 from sessions_app.reading import Page
+from sessions_app.streaming import bus, listing
+from sessions_app.streaming.listing import follow_list
+from sessions_app.streaming.log import record, record_all
 from sessions_app.threads import in_thread
 from tests.sessions_app.own_bus import OwnBus
 

@@ -9,9 +9,9 @@ import pytest
 from django.db import connection, transaction
 from django.db.models import F
 
-from sessions_app import bus
-from sessions_app.log import ANNOUNCED, LARGEST_RING, Hold, HoldLost, as_payload, record
 from sessions_app.models import EventType, Session, SessionEvent, Turn, TurnStatus, Workspace
+from sessions_app.streaming import bus
+from sessions_app.streaming.log import ANNOUNCED, LARGEST_RING, Hold, HoldLost, as_payload, record
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
 

@@ -10,11 +10,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from sessions_app import bus, stream
-from sessions_app.bus.base import Payload
-from sessions_app.log import LARGEST_RING, as_payload, record
 from sessions_app.models import EventType, Session, SessionEvent, Turn, TurnStatus
-from sessions_app.stream import Frame, follow, follow_turn
+from sessions_app.streaming import bus, stream
+from sessions_app.streaming.bus.base import Payload
+from sessions_app.streaming.log import LARGEST_RING, as_payload, record
+from sessions_app.streaming.stream import Frame, follow, follow_turn
 from sessions_app.threads import in_thread
 from tests.sessions_app.own_bus import OwnBus
 
@@ -188,7 +188,7 @@ async def test_a_silence_brings_rows_that_nobody_rang_for(session: Session, shor
 async def test_a_listener_that_fell_behind_reads_the_rows(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sessions_app.bus.fanout.KEPT_FOR_A_SLOW_LISTENER", 5)
+    monkeypatch.setattr("sessions_app.streaming.bus.fanout.KEPT_FOR_A_SLOW_LISTENER", 5)
     async with following(session) as frames:
         await write(session)
         assert await seqs(frames, 1) == [1]

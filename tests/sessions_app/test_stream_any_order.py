@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sessions_app import bus, stream
-from sessions_app.bus import memory, tails
-from sessions_app.bus.base import Payload
 from sessions_app.errors import NotFound
-from sessions_app.log import ANNOUNCED
-from sessions_app.stream import Frame, follow
+from sessions_app.streaming import bus, stream
+from sessions_app.streaming.bus import memory, tails
+from sessions_app.streaming.bus.base import Payload
+from sessions_app.streaming.log import ANNOUNCED
+from sessions_app.streaming.stream import Frame, follow
 from tests.sessions_app.own_bus import OwnBus
 
 pytestmark = pytest.mark.django_db(transaction=True)  # for the threads alone: the rows are in memory

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from sessions_app.flow import patient
-from sessions_app.sse import LARGEST_BODY, as_sse, bodies
+from sessions_app.streaming.flow import patient
+from sessions_app.streaming.sse import LARGEST_BODY, as_sse, bodies
 
 PIECE = {"type": "http.response.body", "body": b"x", "more_body": True}
 END = {"type": "http.response.body", "body": b""}

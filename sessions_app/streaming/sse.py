@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from django.core.serializers.json import DjangoJSONEncoder
 
-from sessions_app.stream import Frame
+from sessions_app.streaming.stream import Frame
 
 HEADERS = {
     "Content-Type": "text/event-stream; charset=utf-8",

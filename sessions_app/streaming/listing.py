@@ -11,12 +11,13 @@ from collections.abc import AsyncGenerator, Callable
 from time import monotonic
 from typing import Any
 
-from sessions_app import bus, reading
+from sessions_app import reading
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace
-from sessions_app.bus import Listener
 from sessions_app.models import Session
 from sessions_app.reading import Page, Wanted
+from sessions_app.streaming import bus
+from sessions_app.streaming.bus import Listener
 from sessions_app.threads import in_thread
 
 KEEP_ALIVE = 15.0

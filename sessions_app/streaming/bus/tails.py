@@ -6,8 +6,8 @@ missing, and leaves out what an older attempt still says: a reader gets a true b
 
 from collections.abc import Iterable
 
-from sessions_app.bus.base import Payload
 from sessions_app.models.event import TERMINAL, EventType
+from sessions_app.streaming.bus.base import Payload
 
 LIVES = 3_600  # seconds; a tail that nobody ends any more goes away by itself
 ENDING = frozenset({EventType.TEXT, EventType.THINKING, EventType.SESSION, *TERMINAL})

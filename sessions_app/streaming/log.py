@@ -8,10 +8,10 @@ from uuid import UUID
 
 from django.db import transaction
 
-from sessions_app import bus, statements
 from sessions_app.models import EventType, SessionEvent
 from sessions_app.models.event import ASKING, TERMINAL
 from sessions_app.storable import storable
+from sessions_app.streaming import bus, statements
 
 ON_THE_WIRE = ("type", "turn_id", "seq", "created_at", "payload")
 ANNOUNCED = "isAnnounced"

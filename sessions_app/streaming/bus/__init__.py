@@ -18,8 +18,8 @@ from uuid import UUID
 
 from django.conf import settings
 
-from sessions_app.bus import tails
-from sessions_app.bus.base import Bus, Listener, Payload
+from sessions_app.streaming.bus import tails
+from sessions_app.streaming.bus.base import Bus, Listener, Payload
 
 __all__ = [
     "LISTS",

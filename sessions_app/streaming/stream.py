@@ -23,12 +23,12 @@ from uuid import UUID
 from django.db.models import TextField
 from django.db.models.functions import Cast, Length
 
-from sessions_app import bus
-from sessions_app.bus import Payload, tails
 from sessions_app.errors import NotFound
-from sessions_app.log import ANNOUNCED, ON_THE_WIRE, on_the_wire
 from sessions_app.models import EventType, Session, SessionEvent
 from sessions_app.models.event import TERMINAL
+from sessions_app.streaming import bus
+from sessions_app.streaming.bus import Payload, tails
+from sessions_app.streaming.log import ANNOUNCED, ON_THE_WIRE, on_the_wire
 from sessions_app.threads import in_thread
 
 KEEP_ALIVE = 15.0

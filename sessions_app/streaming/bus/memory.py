@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from sessions_app.bus import tails
-from sessions_app.bus.base import Payload
-from sessions_app.bus.fanout import Fanout, QueueListener
+from sessions_app.streaming.bus import tails
+from sessions_app.streaming.bus.base import Payload
+from sessions_app.streaming.bus.fanout import Fanout, QueueListener
 
 
 class MemoryBus:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from sessions_app.bus.base import Payload
+from sessions_app.streaming.bus.base import Payload
 
 KEPT_FOR_A_SLOW_LISTENER = 1_000
 

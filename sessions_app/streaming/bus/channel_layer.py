@@ -19,9 +19,9 @@ from django.conf import settings
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.exceptions import RedisError, WatchError
 
-from sessions_app.bus import tails
-from sessions_app.bus.base import Payload
-from sessions_app.bus.fanout import Fanout, QueueListener
+from sessions_app.streaming.bus import tails
+from sessions_app.streaming.bus.base import Payload
+from sessions_app.streaming.bus.fanout import Fanout, QueueListener
 
 log = logging.getLogger(__name__)
 
