@@ -10,9 +10,9 @@ from uuid import UUID
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
-from sessions_app import history
 from sessions_app.access.caller import Caller
 from sessions_app.errors import Invalid, NotFound
+from sessions_app.history import conversation
 from sessions_app.models import Session, Turn
 from sessions_app.querysets import SessionQuerySet
 
@@ -106,7 +106,7 @@ def whole(caller: Caller, session_id: UUID) -> dict[str, Any]:
     pending = open_turns(session)
     return {
         "session": session,
-        "messages": history.messages(session),
+        "messages": conversation.messages(session),
         # The `session` row of the oldest open turn is the one before its `user_message`.
         "replay_from": pending[0].opened_seq - 2 if pending else session.last_seq,
         "pending": [

@@ -26,7 +26,7 @@ from permissions_app.rules.control_files import steers
 from permissions_app.rules.decision import Decision, Verdict
 from permissions_app.rules.ladder import ToolCall
 from permissions_app.rules.paths import fold
-from sessions_app.transcripts import encoded
+from sessions_app.history.transcripts import encoded
 
 PIECE = 8
 STOPPED = Decision(Verdict.DENY, "stopped", "It was interrupted.")

@@ -16,9 +16,10 @@ from agents_app import workers
 from agents_app.turns.ringing import ring_workers
 from permissions_app.services import close_all
 from permissions_app.services.telling import ring_inboxes
-from sessions_app import services, transcripts
+from sessions_app import services
 from sessions_app.access.caller import Caller
 from sessions_app.errors import Conflict
+from sessions_app.history import transcripts
 from sessions_app.models import EventType, Session, Turn
 from sessions_app.models.turn import ACTIVE
 from sessions_app.streaming import bus

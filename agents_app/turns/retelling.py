@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents_app.contexts import CHARACTERS_A_TOKEN, tokens_of
-from sessions_app import history
+from sessions_app.history import conversation
 from sessions_app.models import Session
 
 MOST_TOKENS = 50_000
@@ -27,7 +27,7 @@ class Retold:
 def retell(session: Session) -> Retold:
     room = MOST_TOKENS * CHARACTERS_A_TOKEN - len(INTRODUCTION)
     kept: list[str] = []
-    for said in reversed(history.messages(session)):
+    for said in reversed(conversation.messages(session)):
         paragraph = _paragraph(said)
         if not paragraph:
             continue

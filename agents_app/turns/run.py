@@ -34,7 +34,7 @@ from agents_app.turns.recorder import Recorder
 from agents_app.turns.ringing import ring_workers
 from agents_app.turns.watching import DEADLINE, TurnWatch
 from agents_app.turns.worker import Holder
-from sessions_app import transcripts
+from sessions_app.history import transcripts
 from sessions_app.models import Message, Session, Turn
 from sessions_app.streaming.log import Hold, HoldLost
 from sessions_app.threads import in_thread

@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from agents_app.turns import attached, kept
 from agents_app.turns.kept import Row
 from agents_app.turns.retelling import Retold, retell
-from sessions_app import transcripts
+from sessions_app.history import transcripts
 from sessions_app.models import EventType, Message, Recovery, Session, SessionEvent, Speaker, Turn
 from sessions_app.models.event import WORK
 

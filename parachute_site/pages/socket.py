@@ -18,9 +18,9 @@ from sessions_app.access.caller import Caller
 from sessions_app.access.models import Scope
 from sessions_app.consumers import Message
 from sessions_app.errors import NotFound
+from sessions_app.history.past import ANSWERS
 from sessions_app.models import EventType, Session, SessionEvent
 from sessions_app.models.event import TERMINAL
-from sessions_app.past import ANSWERS
 from sessions_app.reading import Page
 from sessions_app.streaming.bus import Payload, tails
 from sessions_app.streaming.log import ON_THE_WIRE, on_the_wire

@@ -21,8 +21,8 @@ from sessions_app.access.caller import MAY_WRITE, Caller
 from sessions_app.access.models import Workspace
 from sessions_app.access.services import caller_of_user
 from sessions_app.errors import NotFound
+from sessions_app.history.past import Past, past
 from sessions_app.models import Session
-from sessions_app.past import Past, past
 from sessions_app.storable import storable
 
 LISTED = 50

@@ -1,1 +1,1 @@
-"""How what happens in a session reaches whoever follows it: the log, the bus, and the loops of the readers."""
+"""How what happens in a session reaches whoever follows it: the log, the bus, and the readers' loops."""

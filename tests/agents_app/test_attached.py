@@ -10,10 +10,11 @@ from django.db import DatabaseError
 from agents_app.runtimes.scripted import Say, Use
 from agents_app.turns import attached, saying
 from agents_app.turns.opening import Opened, Opening, open_turn
-from sessions_app import errors, history, transcripts
+from sessions_app import errors
 from sessions_app.access.caller import Caller
 from sessions_app.access.services import caller_of_user
 from sessions_app.attachments import Given
+from sessions_app.history import conversation, transcripts
 from sessions_app.models import Attachment, Session, Turn
 from sessions_app.threads import in_thread
 from tests.agents_app.at_once import at_once
@@ -243,4 +244,4 @@ async def told(engine: Engine, what: Opening) -> str:
 
 
 def messages(opened: Opened) -> list[dict[str, Any]]:
-    return history.messages(Session.objects.get(pk=opened.session_id))
+    return conversation.messages(Session.objects.get(pk=opened.session_id))

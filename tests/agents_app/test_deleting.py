@@ -22,10 +22,11 @@ from agents_app.turns.ringing import own_queue
 from agents_app.turns.run import run_session
 from agents_app.turns.steering import inject
 from agents_app.turns.worker import Holder
-from sessions_app import services, transcripts
+from sessions_app import services
 from sessions_app.access.caller import Caller
 from sessions_app.access.services import caller_of_user
 from sessions_app.errors import Forbidden, NotFound
+from sessions_app.history import transcripts
 from sessions_app.models import Message, Session, SessionEvent, Turn
 from sessions_app.threads import in_thread
 from tests.agents_app.conftest import Rings

@@ -259,7 +259,7 @@ async def test_a_transcript_that_cannot_be_published_costs_the_copy_and_not_the_
     def fails(*_: object) -> None:
         raise RuntimeError("a disk that is full of surprises")
 
-    monkeypatch.setattr("sessions_app.transcripts.publish", fails)
+    monkeypatch.setattr("sessions_app.history.transcripts.publish", fails)
     assert types(await engine.answer("hi"))[-1] == "done"
 
 

@@ -61,9 +61,9 @@ from agents_app.turns.worker import Holder
 from permissions_app import services as permissions
 from permissions_app.gate import Gate
 from permissions_app.models import RequestStatus, ToolRequest
-from sessions_app import transcripts
 from sessions_app.access.services import caller_of_user
 from sessions_app.errors import NotFound
+from sessions_app.history import transcripts
 from sessions_app.models import (
     EventType,
     Kind,

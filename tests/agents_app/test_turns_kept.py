@@ -15,7 +15,7 @@ from agents_app.turns.opening import Opened
 from agents_app.turns.recorder import Recorder
 from agents_app.turns.starting import INTERRUPTED, SHOWN
 from agents_app.turns.worker import Holder
-from sessions_app import history
+from sessions_app.history import conversation
 from sessions_app.models import Kind, Session, SessionEvent, Turn
 from sessions_app.streaming import bus
 from sessions_app.streaming.bus import memory
@@ -259,4 +259,4 @@ async def test_it_stands_among_the_messages_where_it_was_said(engine: Engine) ->
 
 async def messages(opened: Opened) -> list[dict[str, Any]]:
     session = await Session.objects.aget(pk=opened.session_id)
-    return await in_thread(history.messages)(session)
+    return await in_thread(conversation.messages)(session)

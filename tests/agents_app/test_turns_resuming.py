@@ -15,7 +15,7 @@ from agents_app.turns import retelling
 from agents_app.turns.opening import Opened
 from agents_app.turns.starting import CHOSEN, GONE
 from permissions_app.gate import Gate
-from sessions_app import transcripts
+from sessions_app.history import transcripts
 from sessions_app.models import Session, SessionEvent
 from tests.agents_app.engine import Engine, events, last_words, types
 

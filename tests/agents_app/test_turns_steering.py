@@ -9,9 +9,10 @@ from agents_app.runtimes.scripted import Fail, Say, Step, Use
 from agents_app.turns import steering, watching
 from agents_app.turns.opening import MOST_WAITING, Opened
 from agents_app.turns.steering import LONGEST, inject
-from sessions_app import errors, transcripts
+from sessions_app import errors
 from sessions_app.access.caller import Caller
 from sessions_app.access.services import caller_of_user
+from sessions_app.history import transcripts
 from sessions_app.models import Message, Session, SessionStatus, Turn
 from sessions_app.streaming import bus
 from sessions_app.streaming.log import Hold

@@ -21,7 +21,7 @@ from permissions_app.gate import Gate
 from permissions_app.rules.decision import Decision
 from permissions_app.rules.ladder import ToolCall
 from permissions_app.rules.setting import Setting, Trust
-from sessions_app import transcripts
+from sessions_app.history import transcripts
 
 PATIENCE = 60
 KEY = "sk-ant-the-real-key"

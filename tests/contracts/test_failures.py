@@ -32,7 +32,7 @@ from agents_app.sandboxes import bubblewrap, vaults
 from agents_app.sandboxes.base import CannotConfine, VaultChanged
 from agents_app.sandboxes.checks import CHANGED
 from permissions_app.rules.setting import Trust
-from sessions_app import transcripts
+from sessions_app.history import transcripts
 from tests.contracts.stage import KEY, PATIENCE, Stage, sandbox_that_runs
 
 SOON = 30.0  # seconds, on a busy machine; each of these takes one or two

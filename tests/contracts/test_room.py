@@ -17,7 +17,7 @@ from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.runtimes.events import Ended
 from agents_app.sandboxes import ENGINES
 from permissions_app.rules.setting import Trust
-from sessions_app import transcripts
+from sessions_app.history import transcripts
 from tests.contracts.conftest import Sandboxes
 from tests.contracts.stage import Stage, door_to
 from tests.plain_user import dig, folder_of_a_plain_user

@@ -30,7 +30,7 @@ from permissions_app.gate import Answer
 from permissions_app.rules.decision import Decision, Verdict, allow
 from permissions_app.rules.ladder import ToolCall
 from permissions_app.rules.setting import Setting, Trust
-from sessions_app import transcripts
+from sessions_app.history import transcripts
 from tests.contracts.stage import KEY, PATIENCE, Stage, door_to, sandbox_that_runs
 from tests.scripted_model import ScriptedModel, calls
 

@@ -22,7 +22,7 @@ from agents_app.runtimes.events import Ended, RuntimeEvent
 from agents_app.sandboxes import neighbours
 from agents_app.sandboxes.base import VaultChanged
 from permissions_app.rules.setting import Trust
-from sessions_app import transcripts
+from sessions_app.history import transcripts
 from tests.contracts.stage import Stage, door_to, sandbox_that_runs
 from tests.scripted_model import ScriptedModel, calls
 

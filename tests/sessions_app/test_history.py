@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sessions_app import history, transcripts
+from sessions_app.history import conversation, transcripts
 from sessions_app.models import EventType, Message, Session, SessionEvent, Speaker, Turn, TurnStatus
 from tests.effort import effort
 from tests.sessions_app.transcripts_written import answered, as_jsonl, prompt, put, said, text, uses
@@ -48,14 +48,14 @@ def conversation(session: Session) -> list[tuple[str, str]]:
     def words(block: dict[str, Any]) -> str:
         return str(block.get("text") or block.get("thinking") or block.get("id") or block.get("content"))
 
-    return [(said["role"], "+".join(map(words, said["content"]))) for said in history.messages(session)]
+    return [(said["role"], "+".join(map(words, said["content"]))) for said in conversation.messages(session)]
 
 
 def test_a_turn_that_is_done_is_read_from_the_transcript(session: Session, ask: Ask) -> None:
     message = ask("When?")
     put(session.pk, as_jsonl(prompt(message.pk, "with context"), said(text("In October."), of="m1")))
     assert conversation(session) == [("user", "When?"), ("assistant", "In October.")]
-    first, second = history.messages(session)
+    first, second = conversation.messages(session)
     assert (first["id"], first["turnId"], first["source"]) == (str(message.pk), str(message.turn_id), "user")
     assert (second["turnId"], second["timestamp"]) == (str(message.turn_id), "2026-11-18T10:33:27.863Z")
 
@@ -107,7 +107,7 @@ def test_what_the_cli_was_refused_and_the_server_made_is_no_error(session: Sessi
         for each, is_error in results
     ]
     rows(message, *told)
-    *_, first, second = history.messages(session)
+    *_, first, second = conversation.messages(session)
     assert [each["content"][0]["is_error"] for each in (first, second)] == [False, True]
 
 
@@ -208,7 +208,7 @@ def test_a_turn_that_was_taken_up_again_is_whole(session: Session, ask: Ask) -> 
         ("user", "You were interrupted."),
         ("assistant", "In October."),
     ]
-    assert [said.get("source") for said in history.messages(session)] == ["user", None, "platform", None]
+    assert [said.get("source") for said in conversation.messages(session)] == ["user", None, "platform", None]
 
 
 def test_what_was_said_once_is_told_once(session: Session, ask: Ask) -> None:
@@ -226,7 +226,7 @@ def test_an_id_of_another_kind_is_no_obstacle(session: Session, ask: Ask, odd: A
     lines = [json.dumps(row).encode() + b"\n" for row in (answer, failed)]
     put(session.pk, as_jsonl(prompt(ask("When?").pk, "")) + b"".join(lines))
     assert conversation(session) == [("user", "When?"), ("assistant", "In October."), ("user", "none")]
-    assert json.dumps(history.messages(session), ensure_ascii=False).encode()
+    assert json.dumps(conversation.messages(session), ensure_ascii=False).encode()
 
 
 def test_more_errors_than_a_query_takes_are_no_obstacle(session: Session, ask: Ask) -> None:
@@ -237,7 +237,7 @@ def test_more_errors_than_a_query_takes_are_no_obstacle(session: Session, ask: A
     ]
     lines = [as_jsonl({**wrong, "message": {**wrong["message"], "content": part}}) for part in parts(wrong)]
     put(session.pk, as_jsonl(prompt(ask("When?").pk, "")) + b"".join(lines))
-    assert len(history.messages(session)) == 1 + len(lines)
+    assert len(conversation.messages(session)) == 1 + len(lines)
 
 
 def parts(row: dict[str, Any]) -> list[list[Any]]:
@@ -253,7 +253,7 @@ def test_ten_times_as_many_messages_in_a_turn_take_no_more_than_thirty_times_as_
     def cost(number: int) -> float:
         answers = (said(text("Yes."), of=f"m{each}") for each in range(number))
         put(session.pk, as_jsonl(prompt(message.pk, ""), *answers))
-        return effort(lambda: history.messages(session))
+        return effort(lambda: conversation.messages(session))
 
     assert cost(10_000) <= 30 * cost(1_000)  # with its square it would be a hundred
 
@@ -278,7 +278,7 @@ def test_a_message_of_context_alone_shows_it(session: Session, ask: Ask) -> None
 
 
 def test_a_session_without_turns_has_said_nothing(session: Session) -> None:
-    assert history.messages(session) == []
+    assert conversation.messages(session) == []
 
 
 @pytest.mark.parametrize("turns", [1, 30])
@@ -290,4 +290,4 @@ def test_it_takes_four_queries_however_long_it_is(
     for _ in range(turns):
         rows(ask("Stop", TurnStatus.ABORTED), (EventType.TEXT, {"block": 0, "content": "half"}))
     with django_assert_num_queries(4):
-        assert len(history.messages(session)) == turns * 4
+        assert len(conversation.messages(session)) == turns * 4

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
-from sessions_app import transcripts
+from sessions_app.history import transcripts
 
 Row = dict[str, Any]
 
