@@ -23,7 +23,7 @@ from permissions_app.rules.control_files import steers
 from permissions_app.rules.paths import fold
 from permissions_app.rules.places import edits_in
 from permissions_app.rules.tools import Kind, ToolCall, kind_of
-from sessions_app.folders import Folder
+from sessions_app.files.folders import Folder
 
 log = logging.getLogger(__name__)
 

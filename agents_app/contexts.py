@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sessions_app.folders import Folder
+from sessions_app.files.folders import Folder
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
 CHARACTERS_A_TOKEN = 4

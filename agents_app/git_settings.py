@@ -14,7 +14,7 @@ from pathlib import Path
 
 from agents_app.errors import CannotCarryOut
 from permissions_app.rules.git_settings import Edit, Remote, Set, Upstream
-from sessions_app.folders import Folder
+from sessions_app.files.folders import Folder
 
 CONFIG = "config"
 LARGEST = 1 << 20  # bytes

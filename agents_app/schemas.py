@@ -6,8 +6,8 @@ from django.utils.translation import gettext as _
 from pydantic import Field
 
 from agents_app.turns.opening import Opening
-from sessions_app.attachments import Given
 from sessions_app.errors import Invalid
+from sessions_app.files.attachments import Given
 from sessions_app.schemas import Order, Wire
 
 LONGEST_KEY = 255

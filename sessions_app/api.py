@@ -6,10 +6,11 @@ from django.utils.translation import gettext as _
 from ninja import Query, Router
 from pydantic import Field
 
-from sessions_app import attachments, reading, services
+from sessions_app import reading, services
 from sessions_app.access.caller import Caller
-from sessions_app.downloads import DESCRIBED as FILE
 from sessions_app.errors import Invalid
+from sessions_app.files import attachments
+from sessions_app.files.downloads import DESCRIBED as FILE
 from sessions_app.schemas import PendingTurn, SessionDetail, SessionList, SessionOut, Text, Wire, refusals
 from sessions_app.threads import in_thread
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from sessions_app.folders import Folder
+from sessions_app.files.folders import Folder
 
 from .base import MASK, READ_ONLY, READ_WRITE, CannotConfine, Checked, Identity, Launch
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sessions_app.folders import Folder
+from sessions_app.files.folders import Folder
 
 WHY = "# Held by Parachute while agents run here; see docs/sandboxes.md."
 EXCLUDE = "exclude"

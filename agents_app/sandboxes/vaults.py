@@ -10,7 +10,7 @@ from pathlib import Path
 from permissions_app.rules.control_files import steers
 from permissions_app.rules.deny_list import is_secret_name
 from permissions_app.rules.paths import fold
-from sessions_app.folders import Folder
+from sessions_app.files.folders import Folder
 
 from .base import MASK, READ_ONLY, READ_WRITE, Checked, Identity
 from .listing import GIT_FOLDER

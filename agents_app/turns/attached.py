@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from sessions_app.folders import Folder
+from sessions_app.files.folders import Folder
 from sessions_app.models import Attachment, ContentType, Message
 
 LONGEST = 100_000  # characters of one file

@@ -15,10 +15,8 @@ from agents_app.trust import narrowest
 from agents_app.turns import receipts
 from agents_app.turns.allowed import allowed_directory, allowed_model, check_trust
 from agents_app.turns.saying import locked, say
-from sessions_app import attachments, file_names
 from sessions_app.access.caller import MAY_WRITE, Caller
 from sessions_app.access.models import Workspace
-from sessions_app.attachments import Accepted, Given
 from sessions_app.errors import (
     Conflict,
     Forbidden,
@@ -28,6 +26,8 @@ from sessions_app.errors import (
     SessionNotRunning,
     TooLarge,
 )
+from sessions_app.files import attachments, file_names
+from sessions_app.files.attachments import Accepted, Given
 from sessions_app.models import Attachment, Message, Receipt, Session, SessionStatus, Turn, TurnStatus
 from sessions_app.reading import visible
 from sessions_app.storable import is_storable, seen

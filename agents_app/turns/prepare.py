@@ -26,8 +26,8 @@ from permissions_app.audit.decisions import TurnAudit
 from permissions_app.rules.control_files import control_files_in
 from permissions_app.rules.setting import Setting, Trust
 from permissions_app.session_permissions import acts_unwalled, acts_without_asking, patterns_of
-from sessions_app import attachments
 from sessions_app.access.models import TrustLevel
+from sessions_app.files import attachments
 from sessions_app.history import transcripts
 from sessions_app.metadata import Metadata
 from sessions_app.models import EventType, Message, Session, Turn

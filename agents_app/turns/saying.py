@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 
 from agents_app import workers
 from agents_app.turns.ringing import ring_workers
-from sessions_app import attachments
 from sessions_app.errors import Conflict
+from sessions_app.files import attachments
 from sessions_app.models import Attachment, EventType, Message, Session, Turn
 from sessions_app.querysets import SessionQuerySet
 from sessions_app.streaming.log import record, record_all

@@ -17,10 +17,10 @@ from django.views.decorators.http import require_safe
 from parachute_site.pages.forms import VaultForm
 from parachute_site.pages.model import keep, shown
 from parachute_site.pages.posting import posted_from
-from sessions_app import vaults
 from sessions_app.access.caller import Caller
 from sessions_app.access.services import caller_of_user, choose_vault, first_vault
 from sessions_app.errors import Invalid, ParachuteError
+from sessions_app.files import vaults
 
 
 @never_cache

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from parachute_site.env import Environment
-from sessions_app.folders import SYSTEM
+from sessions_app.files.folders import SYSTEM
 
 
 class Refused(Exception):

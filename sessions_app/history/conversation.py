@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from sessions_app import attachments
+from sessions_app.files import attachments
 from sessions_app.history import transcripts
 from sessions_app.models import Attachment, EventType, Message, Session, SessionEvent, Turn, TurnStatus
 from sessions_app.models.event import WORK

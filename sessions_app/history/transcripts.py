@@ -21,7 +21,7 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 
-from sessions_app.folders import Folder, remove_all
+from sessions_app.files.folders import Folder, remove_all
 from sessions_app.storable import storable
 
 log = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from agents_app.turns.opening import Opened, Opening, open_turn
 from sessions_app import errors
 from sessions_app.access.caller import Caller
 from sessions_app.access.services import caller_of_user
-from sessions_app.attachments import Given
+from sessions_app.files.attachments import Given
 from sessions_app.history import conversation, transcripts
 from sessions_app.models import Attachment, Session, Turn
 from sessions_app.threads import in_thread
@@ -111,7 +111,7 @@ class TestTheRowAndTheFile:
 
         opened = open_turn(as_ada, Opening("hi"))
         share(opened.session_id)
-        monkeypatch.setattr("sessions_app.folders.Folder.add", fail)
+        monkeypatch.setattr("sessions_app.files.folders.Folder.add", fail)
         for caller, refusal in ((caller_of_user(vi), errors.Forbidden), (as_cy, errors.NotFound)):
             for where in ({"session_id": opened.session_id}, {"workspace": "default"}):
                 with pytest.raises(refusal):

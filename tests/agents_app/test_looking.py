@@ -12,7 +12,7 @@ import pytest
 from agents_app.sandboxes import placeholders
 from agents_app.sandboxes.listing import walk
 from agents_app.sandboxes.looking import look_through
-from sessions_app.folders import remove_all
+from sessions_app.files.folders import remove_all
 
 SOON = 5.0
 HASH = "0123456789abcdef0123456789abcdef01234567\n"

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from agents_app.runtimes.scripted import ScriptedRuntime
-from sessions_app import downloads
+from sessions_app.files import downloads
 from sessions_app.models import Attachment, Session, Turn
 from tests.api.web import Answer, Web
 

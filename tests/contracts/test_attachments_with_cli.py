@@ -13,7 +13,7 @@ from agents_app.demo_model.conversation import Asked
 from agents_app.demo_model.wire import Reply, say
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from sessions_app.access.caller import Caller
-from sessions_app.attachments import Given
+from sessions_app.files.attachments import Given
 from sessions_app.models import SessionEvent
 from tests.agents_app.engine import Engine, last_words
 from tests.contracts.stage import door_to, sandbox_that_runs

@@ -9,10 +9,10 @@ import pytest
 from django.db import transaction
 from hypothesis import strategies as st
 
-from sessions_app import attachments, file_names
-from sessions_app.attachments import Given
 from sessions_app.errors import Invalid, NotReady, ParachuteError, TooLarge
-from sessions_app.folders import Folder
+from sessions_app.files import attachments, file_names
+from sessions_app.files.attachments import Given
+from sessions_app.files.folders import Folder
 from sessions_app.models import Attachment, ContentType, Message, Session, Turn
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"

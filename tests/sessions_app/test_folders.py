@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sessions_app import folders
-from sessions_app.folders import Folder, remove_all
+from sessions_app.files import folders
+from sessions_app.files.folders import Folder, remove_all
 from tests.plain_user import acting_as, dig, folder_of_a_plain_user
 
 SOON = 30.0  # seconds, on a busy machine

@@ -42,7 +42,7 @@ def rows(message: Message, *events: tuple[EventType, dict[str, Any]]) -> None:
         )
 
 
-def conversation(session: Session) -> list[tuple[str, str]]:
+def as_read(session: Session) -> list[tuple[str, str]]:
     """Role, and what each block says."""
 
     def words(block: dict[str, Any]) -> str:
@@ -54,7 +54,7 @@ def conversation(session: Session) -> list[tuple[str, str]]:
 def test_a_turn_that_is_done_is_read_from_the_transcript(session: Session, ask: Ask) -> None:
     message = ask("When?")
     put(session.pk, as_jsonl(prompt(message.pk, "with context"), said(text("In October."), of="m1")))
-    assert conversation(session) == [("user", "When?"), ("assistant", "In October.")]
+    assert as_read(session) == [("user", "When?"), ("assistant", "In October.")]
     first, second = conversation.messages(session)
     assert (first["id"], first["turnId"], first["source"]) == (str(message.pk), str(message.turn_id), "user")
     assert (second["turnId"], second["timestamp"]) == (str(message.turn_id), "2026-11-18T10:33:27.863Z")
@@ -73,7 +73,7 @@ def test_blocks_of_one_assistant_message_are_one_message(session: Session, ask: 
             said(text("In October."), of="m2"),
         ),
     )
-    assert conversation(session) == [
+    assert as_read(session) == [
         ("user", "When?"),
         ("assistant", "Hm.+Let me look.+t1"),
         ("user", "none"),
@@ -92,7 +92,7 @@ def test_an_answer_between_two_tools_of_one_message_does_not_split_it(session: S
             answered("t2", "two"),
         ),
     )
-    assert conversation(session)[1:] == [("assistant", "t1+t2"), ("user", "one"), ("user", "two")]
+    assert as_read(session)[1:] == [("assistant", "t1+t2"), ("user", "one"), ("user", "two")]
 
 
 def test_what_the_cli_was_refused_and_the_server_made_is_no_error(session: Session, ask: Ask) -> None:
@@ -113,7 +113,7 @@ def test_what_the_cli_was_refused_and_the_server_made_is_no_error(session: Sessi
 
 def test_assistant_messages_without_an_id_are_not_joined(session: Session, ask: Ask) -> None:
     put(session.pk, as_jsonl(prompt(ask("When?").pk, ""), said(text("One.")), said(text("Two."))))
-    assert conversation(session)[1:] == [("assistant", "One."), ("assistant", "Two.")]
+    assert as_read(session)[1:] == [("assistant", "One."), ("assistant", "Two.")]
 
 
 @pytest.mark.parametrize("status", [TurnStatus.ABORTED, TurnStatus.FAILED])
@@ -138,7 +138,7 @@ def test_a_turn_that_was_cut_off_is_read_from_its_rows(
         (EventType.TOOL_RESULT, {"toolUseId": "t1", "content": "none", "isError": False}),
         (EventType.ABORTED, {"partialResponse": "In Oct"}),
     )
-    assert conversation(session) == [
+    assert as_read(session) == [
         ("user", "When?"),
         ("assistant", "Hm."),
         ("assistant", "In Oct"),
@@ -149,7 +149,7 @@ def test_a_turn_that_was_cut_off_is_read_from_its_rows(
 
 def test_a_done_turn_that_left_no_transcript_is_read_from_its_rows(session: Session, ask: Ask) -> None:
     rows(ask("When?"), (EventType.TEXT, {"block": 0, "content": "In October."}))
-    assert conversation(session) == [("user", "When?"), ("assistant", "In October.")]
+    assert as_read(session) == [("user", "When?"), ("assistant", "In October.")]
 
 
 @pytest.mark.parametrize("status", [TurnStatus.QUEUED, TurnStatus.RUNNING, TurnStatus.WAITING])
@@ -166,7 +166,7 @@ def test_a_turn_in_flight_is_not_there(session: Session, ask: Ask, status: TurnS
         ),
     )
     rows(flying, (EventType.TEXT, {"block": 0, "content": "The pe"}))
-    assert conversation(session) == [("user", "When?"), ("assistant", "In October.")]
+    assert as_read(session) == [("user", "When?"), ("assistant", "In October.")]
 
 
 def test_turns_come_in_their_order_wherever_they_are_read_from(session: Session, ask: Ask) -> None:
@@ -183,7 +183,7 @@ def test_turns_come_in_their_order_wherever_they_are_read_from(session: Session,
         ),
     )
     rows(two, (EventType.TEXT, {"block": 0, "content": "tw"}))
-    assert [words for _, words in conversation(session)] == ["One?", "1", "Two?", "tw", "Three?", "3"]
+    assert [words for _, words in as_read(session)] == ["One?", "1", "Two?", "tw", "Three?", "3"]
 
 
 def test_a_turn_that_was_taken_up_again_is_whole(session: Session, ask: Ask) -> None:
@@ -202,7 +202,7 @@ def test_a_turn_that_was_taken_up_again_is_whole(session: Session, ask: Ask) -> 
             said(text("In October."), of="m2"),
         ),
     )
-    assert conversation(session) == [
+    assert as_read(session) == [
         ("user", "When?"),
         ("assistant", "t1"),
         ("user", "You were interrupted."),
@@ -215,7 +215,7 @@ def test_what_was_said_once_is_told_once(session: Session, ask: Ask) -> None:
     """A row of a hundred bytes could be told again for each time, and what was said be a megabyte."""
     message = ask("When?")
     put(session.pk, as_jsonl(prompt(message.pk, "")) * 3 + as_jsonl(said(text("In October."))))
-    assert conversation(session) == [("user", "When?"), ("assistant", "In October.")]
+    assert as_read(session) == [("user", "When?"), ("assistant", "In October.")]
 
 
 @pytest.mark.parametrize("odd", [5, ["x"], {"a": "x"}, "\ud800", "\0"])
@@ -225,7 +225,7 @@ def test_an_id_of_another_kind_is_no_obstacle(session: Session, ask: Ask, odd: A
     failed["message"]["content"][0]["is_error"] = True
     lines = [json.dumps(row).encode() + b"\n" for row in (answer, failed)]
     put(session.pk, as_jsonl(prompt(ask("When?").pk, "")) + b"".join(lines))
-    assert conversation(session) == [("user", "When?"), ("assistant", "In October."), ("user", "none")]
+    assert as_read(session) == [("user", "When?"), ("assistant", "In October."), ("user", "none")]
     assert json.dumps(conversation.messages(session), ensure_ascii=False).encode()
 
 
@@ -262,19 +262,19 @@ def test_where_a_bomb_took_the_place_of_the_transcript_the_rows_tell(session: Se
     message = ask("When?")
     put(session.pk, as_jsonl(prompt(message.pk, "")) + b"{}\n" * transcripts.MOST_LINES)
     rows(message, (EventType.TEXT, {"block": 0, "content": "In October."}))
-    assert conversation(session) == [("user", "When?"), ("assistant", "In October.")]
+    assert as_read(session) == [("user", "When?"), ("assistant", "In October.")]
 
 
 def test_what_another_session_said_is_not_there(session: Session, ask: Ask) -> None:
     put(session.pk, as_jsonl(prompt("not-ours", "Hello?"), said(text("Hi."), of="m1")))
     rows(ask("When?"))
-    assert conversation(session) == [("user", "When?")]
+    assert as_read(session) == [("user", "When?")]
 
 
 def test_a_message_of_context_alone_shows_it(session: Session, ask: Ask) -> None:
     message = ask("", context="A journal.")
     put(session.pk, as_jsonl(prompt(message.pk, "A journal.")))
-    assert conversation(session) == [("user", "A journal.")]
+    assert as_read(session) == [("user", "A journal.")]
 
 
 def test_a_session_without_turns_has_said_nothing(session: Session) -> None:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_app.folders import LARGEST_FILE
+from sessions_app.files.folders import LARGEST_FILE
 from sessions_app.history import transcripts
 from sessions_app.history.transcripts import encoded, entries, holds, is_whole, last_entry, publish, raw
 from tests.effort import effort

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sessions_app import vaults
-from sessions_app.folders import remove_all
-from sessions_app.vaults import notes_in
+from sessions_app.files import vaults
+from sessions_app.files.folders import remove_all
+from sessions_app.files.vaults import notes_in
 from tests.plain_user import dig
 
 

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from agents_app import endings
 from agents_app.runtimes.base import RunFailed
-from sessions_app.folders import remove_all
+from sessions_app.files.folders import remove_all
 
 log = logging.getLogger(__name__)
 

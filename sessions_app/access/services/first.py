@@ -8,10 +8,10 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from sessions_app import vaults
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Membership, Role, Workspace
 from sessions_app.errors import Conflict, Forbidden, Invalid
+from sessions_app.files import vaults
 
 FIRST = "default"
 

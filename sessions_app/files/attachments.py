@@ -15,12 +15,12 @@ from uuid import UUID
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from sessions_app import file_names, file_types
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Membership
-from sessions_app.downloads import Download
 from sessions_app.errors import Invalid, NotFound, NotReady, ParachuteError, TooLarge
-from sessions_app.folders import Folder
+from sessions_app.files import file_names, file_types
+from sessions_app.files.downloads import Download
+from sessions_app.files.folders import Folder
 from sessions_app.models import Attachment, ContentType, Message, Session
 from sessions_app.models.attachment import FOLDER, LARGEST
 from sessions_app.models.session import Visibility

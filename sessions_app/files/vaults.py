@@ -6,7 +6,7 @@ from pathlib import Path
 
 from django.utils.translation import gettext as _
 
-from sessions_app.folders import SYSTEM
+from sessions_app.files.folders import SYSTEM
 
 _WITH_ALL_IN_THEM = "/bin /boot /dev /etc /lib /lib64 /proc /run /sbin /sys /usr"
 WITH_ALL_IN_THEM = [*map(Path, _WITH_ALL_IN_THEM.split())]
