@@ -6,7 +6,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from agents_app.endpoint import Credential
+from agents_app.model.endpoint import Credential
 
 
 class Worker(models.Model):

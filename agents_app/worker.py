@@ -13,9 +13,10 @@ from uuid import UUID
 from django.conf import settings
 from django.db import Error as DatabaseProblem
 
-from agents_app import model_access, walls, workers
-from agents_app.door import Door
+from agents_app import walls, workers
 from agents_app.egress.door import Egress
+from agents_app.model import chosen
+from agents_app.model.door import Door
 from agents_app.runtimes.base import Runtime
 from agents_app.turns import leases, ringing
 from agents_app.turns.run import run_session
@@ -93,7 +94,7 @@ class TurnWorker:
 
     async def _open(self) -> None:
         run, name = Path(settings.PARACHUTE_RUN), self.holder.name.partition("@")[0]
-        self._door = Door(run / f"door-{name}.sock", await in_thread(model_access.current)())
+        self._door = Door(run / f"door-{name}.sock", await in_thread(chosen.current)())
         await self._door.open()
         self._egress = Egress(run / f"egress-{name}")
         self._runtime = _runtime(self._door, self._egress)
@@ -108,16 +109,16 @@ class TurnWorker:
     async def _look_for_key(self) -> None:
         """As a turn begins, and each second while one runs: what a person enters counts from then on, and no
         request to the model waits for a query."""
-        if model_access.is_fixed():
+        if chosen.is_fixed():
             return
         try:
             async with self._look:  # or an older look that ends later would lead back
-                await self._door.lead_to(await in_thread(model_access.current)())
+                await self._door.lead_to(await in_thread(chosen.current)())
         except DatabaseProblem:
             log.exception("Which model answers could not be read; the door leads where it led.")
 
     async def _keep_looking(self) -> None:
-        while not model_access.is_fixed():
+        while not chosen.is_fixed():
             await asyncio.sleep(LOOKS_EVERY)
             if self._turns:
                 await self._look_for_key()

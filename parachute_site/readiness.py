@@ -10,7 +10,8 @@ from django.db import DatabaseError, connection
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from agents_app import model_access, workers
+from agents_app import workers
+from agents_app.model import chosen
 from sessions_app.access.models import Workspace
 from sessions_app.threads import in_thread
 
@@ -64,7 +65,7 @@ def _workers() -> str:
 
 def _model() -> str:
     """There is always one: the configured one, the stored one, else the demo. No call is made."""
-    return model_access.current().problem or OK
+    return chosen.current().problem or OK
 
 
 def _vault() -> str:

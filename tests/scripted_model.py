@@ -18,9 +18,9 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from agents_app.demo_model import server
-from agents_app.demo_model.conversation import Asked, Said
-from agents_app.demo_model.wire import Failure, Reply, ToolUse, say
+from agents_app.model.demo import server
+from agents_app.model.demo.conversation import Asked, Said
+from agents_app.model.demo.wire import Failure, Reply, ToolUse, say
 
 HELD_AT_MOST = 60.0
 

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from agents_app import model_access
+from agents_app.model import chosen
 from agents_app.models import ModelAccess
 from sessions_app.access.models import Role, Scope, Workspace
 from sessions_app.access.services import Wanted
@@ -109,9 +109,9 @@ class ModelForm(forms.Form):
     def more_is_open(self) -> bool:
         return any(self.errors.get(name) or self[name].value() for name in ("kind", "address"))
 
-    def wanted(self) -> model_access.Wanted:
+    def wanted(self) -> chosen.Typed:
         given = self.cleaned_data
-        return model_access.Wanted(given["key"], given["kind"], given["address"])
+        return chosen.Typed(given["key"], given["kind"], given["address"])
 
 
 class VaultForm(forms.Form):

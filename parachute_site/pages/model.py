@@ -10,8 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
-from agents_app import model_access
-from agents_app.endpoint import ANTHROPIC
+from agents_app.model import chosen
+from agents_app.model.endpoint import ANTHROPIC
 from parachute_site.pages.forms import ModelForm
 from sessions_app.access.caller import Caller
 from sessions_app.errors import Invalid, ParachuteError
@@ -42,9 +42,9 @@ class Shown:
 
 
 def shown() -> Shown:
-    now = model_access.current()
+    now = chosen.current()
     general = Shown(now.is_demo, settings.PARACHUTE_MODEL_IS_SET_BY, now.url, now.problem)
-    stored = None if general.is_demo or general.set_by else model_access.find()
+    stored = None if general.is_demo or general.set_by else chosen.find()
     if stored is None:
         return general
     return Shown(
@@ -64,12 +64,12 @@ def keep(
     request: HttpRequest, caller: Caller, show: Callable[..., HttpResponse], *, after: str
 ) -> HttpResponse:
     """Who leaves the demo begins a new chat; who changes a key goes on where they were."""
-    was_demo, doubt = model_access.current().is_demo, ""
+    was_demo, doubt = chosen.current().is_demo, ""
     form = ModelForm(request.POST)
     try:
-        model_access.may_change(caller)
+        chosen.may_change(caller)
         if form.is_valid():
-            doubt = model_access.save(caller, form.wanted())
+            doubt = chosen.save(caller, form.wanted())
     except Invalid as error:
         for wrong in error.details["fields"]:
             form.add_error(wrong["field"], wrong["message"])

@@ -15,7 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_safe
 
-from agents_app import model_access
+from agents_app.model import chosen
 from parachute_site.pages import reach
 from parachute_site.pages.forms import KeyForm, MemberForm, RoleForm, password_form
 from parachute_site.pages.limits import take_tries, too_many
@@ -137,7 +137,7 @@ def save_model(request: HttpRequest) -> HttpResponse:
 @posted_from("settings")
 def remove_model(request: HttpRequest) -> HttpResponse:
     said = _("The key is removed. The demo answers from now on.")
-    return _done(request, lambda: model_access.remove(_caller(request)), said)
+    return _done(request, lambda: chosen.remove(_caller(request)), said)
 
 
 def _done(request: HttpRequest, act: Callable[[], object], said: str) -> HttpResponse:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from agents_app import first_run
+from agents_app.model import first_run
 from parachute_site.pages.limits import is_over, take_tries, too_many
 from parachute_site.pages.posting import posted_from
 from sessions_app.access.services import Limit, link_is_good, take_try, use_sign_in_link

@@ -10,8 +10,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
-from agents_app import model_access
-from agents_app.demo_model.story import CHIPS
+from agents_app.model import chosen
+from agents_app.model.demo.story import CHIPS
 from parachute_site.pages import reach
 from parachute_site.pages.sharing import sharing
 from parachute_site.pages.telling import Telling, TurnTold
@@ -124,7 +124,7 @@ def _visible(request: HttpRequest, session_id: UUID) -> Session:
 
 
 def _page(request: HttpRequest, session: Session | None = None) -> dict[str, Any]:
-    caller, is_demo = _caller(request), model_access.current().is_demo
+    caller, is_demo = _caller(request), chosen.current().is_demo
     writable = list(Workspace.objects.filter(caller.within("", MAY_WRITE)).distinct())
     workspace = session.workspace if session else next(iter(writable), None)
     return {

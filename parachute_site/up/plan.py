@@ -82,5 +82,5 @@ def _worker(environment: Environment, queue: str, *, at_once: int, **more: str) 
 
 
 def _model(environment: Environment, at: Path) -> Child:
-    child = _child(environment, "model", "-m", "agents_app.demo_model", "--socket", str(at))
+    child = _child(environment, "model", "-m", "agents_app.model.demo", "--socket", str(at))
     return replace(child, leaves_last=True)

@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
-from agents_app.demo_model import conversation, talk, wire
-from agents_app.demo_model.wire import Cut, Failure, Reply, Stall, Text, Thinking, ToolUse, say
+from agents_app.model.demo import conversation, talk, wire
+from agents_app.model.demo.wire import Cut, Failure, Reply, Stall, Text, Thinking, ToolUse, say
 from tests.scripted_model import ScriptedModel, calls, in_turn
 
 ROOT = Path(__file__).parents[2]
@@ -470,7 +470,7 @@ class TestProcess:
         path = tmp_path / "m.sock"
         with socket.socket(socket.AF_UNIX) as left_behind:
             left_behind.bind(str(path))
-        command = [sys.executable, "-m", "agents_app.demo_model", "--socket", str(path)]
+        command = [sys.executable, "-m", "agents_app.model.demo", "--socket", str(path)]
         process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=subprocess.PIPE)
         assert process.stdout is not None
         assert str(path) in (await asyncio.wait_for(process.stdout.readline(), 10)).decode()

@@ -15,8 +15,9 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from agents_app import door as door_module
-from agents_app.door import Door, Pass, Upstream
+from agents_app.model import door as door_module
+from agents_app.model.door import Door, Pass
+from agents_app.model.endpoint import ModelEndpoint
 
 KEY = "sk-ant-the-real-key"
 TURN = "turn-1"
@@ -52,7 +53,7 @@ class Model:
 
 
 @asynccontextmanager
-async def serving(model: Model, socket: Path | None = None) -> AsyncIterator[Upstream]:
+async def serving(model: Model, socket: Path | None = None) -> AsyncIterator[ModelEndpoint]:
     server = web.Server(model.handle, handler_cancellation=True, access_log=None)
     runner = web.ServerRunner(server, shutdown_timeout=0.1)
     await runner.setup()
@@ -61,13 +62,13 @@ async def serving(model: Model, socket: Path | None = None) -> AsyncIterator[Ups
     port = "" if socket else runner.addresses[0][1]
     url = "http://model.invalid" if socket else f"http://127.0.0.1:{port}"
     try:
-        yield Upstream(url, ("x-api-key", KEY), socket)
+        yield ModelEndpoint(url, ("x-api-key", KEY), socket)
     finally:
         await runner.cleanup()
 
 
 @asynccontextmanager
-async def opened(folder: Path, upstream: Upstream, **limits: float) -> AsyncIterator[Door]:
+async def opened(folder: Path, upstream: ModelEndpoint, **limits: float) -> AsyncIterator[Door]:
     door = Door(folder / "door.sock", upstream, **limits)
     await door.open()
     try:
@@ -82,13 +83,13 @@ def model() -> Model:
 
 
 @pytest.fixture
-async def upstream(model: Model) -> AsyncIterator[Upstream]:
+async def upstream(model: Model) -> AsyncIterator[ModelEndpoint]:
     async with serving(model) as address:
         yield address
 
 
 @pytest.fixture
-async def door(folder: Path, upstream: Upstream) -> AsyncIterator[Door]:
+async def door(folder: Path, upstream: ModelEndpoint) -> AsyncIterator[Door]:
     async with opened(folder, upstream) as door:
         yield door
 
@@ -135,7 +136,7 @@ async def test_the_model_gets_the_key_and_never_the_token(door: Door, ada: Pass,
 
 
 async def test_a_token_may_come_as_bearer_and_a_key_may_go_as_one(
-    folder: Path, model: Model, upstream: Upstream
+    folder: Path, model: Model, upstream: ModelEndpoint
 ) -> None:
     async with opened(folder, replace(upstream, header=("authorization", f"Bearer {KEY}"))) as door:
         issued = door.issue()
@@ -147,7 +148,7 @@ async def test_a_token_may_come_as_bearer_and_a_key_may_go_as_one(
 
 
 async def test_a_base_path_and_a_socket_lead_to_the_model_too(folder: Path, model: Model) -> None:
-    upstream = Upstream("http://model.invalid/proxy/", None, folder / "model.sock")
+    upstream = ModelEndpoint("http://model.invalid/proxy/", None, folder / "model.sock")
     async with serving(model, upstream.socket), opened(folder, upstream) as door:
         issued = door.issue()
         issued.turn = TURN
@@ -175,7 +176,7 @@ async def test_it_can_lead_elsewhere_and_what_is_being_answered_is_answered(
     async with serving(other := Model()) as elsewhere:
         begun = asyncio.create_task(answer_of(door))
         await asyncio.wait_for(asked.wait(), PATIENCE)
-        left = door._way
+        left = door._connections
         await door.lead_to(replace(elsewhere, header=("authorization", "Bearer another")))
         assert await answer_of(door) == {"hello": "there"}
         assert other.last.headers["authorization"] == "Bearer another"
@@ -185,14 +186,14 @@ async def test_it_can_lead_elsewhere_and_what_is_being_answered_is_answered(
     assert left._client.closed
 
 
-async def test_to_the_same_model_nothing_is_opened_anew(door: Door, upstream: Upstream) -> None:
-    way = door._way
+async def test_to_the_same_model_nothing_is_opened_anew(door: Door, upstream: ModelEndpoint) -> None:
+    way = door._connections
     await door.lead_to(replace(upstream))
-    assert door._way is way
+    assert door._connections is way
 
 
 async def test_a_model_that_cannot_be_asked_is_not_and_why_is_said(
-    door: Door, ada: Pass, upstream: Upstream, model: Model
+    door: Door, ada: Pass, upstream: ModelEndpoint, model: Model
 ) -> None:
     await door.lead_to(replace(upstream, problem="Enter the key again."))
     async with asking(door, ada.token) as answer:
@@ -205,7 +206,7 @@ async def test_a_model_that_cannot_be_asked_is_not_and_why_is_said(
 
 
 async def test_the_token_of_a_subscription_comes_with_what_it_needs(
-    door: Door, ada: Pass, upstream: Upstream, model: Model
+    door: Door, ada: Pass, upstream: ModelEndpoint, model: Model
 ) -> None:
     await door.lead_to(replace(upstream, beta="oauth-1"))
     async with asking(door, ada.token, headers={"anthropic-beta": "tools-1,tools-2"}):
@@ -332,7 +333,7 @@ async def test_an_unreachable_model_is_said_without_the_key(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    upstream = Upstream("http://127.0.0.1:1", ("x-api-key", KEY))
+    upstream = ModelEndpoint("http://127.0.0.1:1", ("x-api-key", KEY))
     async with opened(folder, upstream) as door:
         issued = door.issue()
         issued.turn = TURN
@@ -392,7 +393,9 @@ def failing(status: int, **headers: str) -> Handler:
     return fail
 
 
-async def test_a_silent_model_is_waited_for_so_long(folder: Path, model: Model, upstream: Upstream) -> None:
+async def test_a_silent_model_is_waited_for_so_long(
+    folder: Path, model: Model, upstream: ModelEndpoint
+) -> None:
     model.answer = without_end
     async with opened(folder, upstream, silence=0.05) as door:
         issued = door.issue()
@@ -403,7 +406,7 @@ async def test_a_silent_model_is_waited_for_so_long(folder: Path, model: Model, 
         assert issued.trouble.status == 504
 
 
-async def test_one_that_falls_silent_breaks_off(folder: Path, model: Model, upstream: Upstream) -> None:
+async def test_one_that_falls_silent_breaks_off(folder: Path, model: Model, upstream: ModelEndpoint) -> None:
     async def half(request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
@@ -420,7 +423,7 @@ async def test_one_that_falls_silent_breaks_off(folder: Path, model: Model, upst
 
 
 async def test_after_nothing_but_failures_the_model_is_not_asked_again_in_that_turn(
-    folder: Path, model: Model, upstream: Upstream
+    folder: Path, model: Model, upstream: ModelEndpoint
 ) -> None:
     model.answer = failing(529)
     async with opened(folder, upstream, patience=0) as door:
@@ -475,7 +478,7 @@ async def test_a_key_that_is_repeated_in_an_error_is_hidden(door: Door, ada: Pas
 
 
 async def test_the_socket_is_the_owners_alone_and_goes_with_the_door(
-    folder: Path, upstream: Upstream
+    folder: Path, upstream: ModelEndpoint
 ) -> None:
     left_by_a_killed_worker = folder / "door.sock"
     left_by_a_killed_worker.touch()

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connections
 
-from agents_app import first_run
+from agents_app.model import first_run
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
 

@@ -10,9 +10,10 @@ from typing import Any, cast
 
 import pytest
 
-from agents_app import model_access, workers
-from agents_app.endpoint import ModelEndpoint
-from agents_app.model_access import Wanted
+from agents_app import workers
+from agents_app.model import chosen
+from agents_app.model.chosen import Typed
+from agents_app.model.endpoint import ModelEndpoint
 from agents_app.runtimes.scripted import Hold, ScriptedRuntime
 from agents_app.turns.claim import claim
 from agents_app.turns.opening import Opened, Opening, open_turn
@@ -117,9 +118,9 @@ def test_a_key_that_was_entered_counts_for_the_next_turn_and_for_one_that_runs(
     scripted: ScriptedRuntime,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(model_access, "check", lambda endpoint, kind: "")
+    monkeypatch.setattr(chosen, "check", lambda endpoint, kind: "")
     assert worker._door.upstream.is_demo
-    model_access.save(as_ada, Wanted("sk-ant-the-first"))
+    chosen.save(as_ada, Typed("sk-ant-the-first"))
     worker.run_session(opened.session_id)
     assert worker._door.upstream.header == ("x-api-key", "sk-ant-the-first")
     reached, go_on, led = threading.Event(), asyncio.Event(), threading.Event()
@@ -136,7 +137,7 @@ def test_a_key_that_was_entered_counts_for_the_next_turn_and_for_one_that_runs(
         running = threads.submit(worker.run_session, next_one.session_id)
         assert reached.wait(PATIENCE)
         monkeypatch.setattr(worker._door, "lead_to", watched)
-        model_access.remove(as_ada)
+        chosen.remove(as_ada)
         assert led.wait(PATIENCE)
         worker._loop.call_soon_threadsafe(go_on.set)
         running.result(PATIENCE)

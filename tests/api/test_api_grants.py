@@ -7,7 +7,8 @@ from uuid import UUID, uuid4
 import pytest
 from django.contrib.auth.models import User
 
-from agents_app.door import Door, Upstream
+from agents_app.model.door import Door
+from agents_app.model.endpoint import ModelEndpoint
 from permissions_app import inbox
 from permissions_app.audit import Entry
 from permissions_app.errors import AlreadyDecided
@@ -338,6 +339,6 @@ async def test_a_list_costs_as_much_as_one(ada_browser: Web, queries: Any, sessi
 
 
 async def test_a_token_of_an_agents_process_is_good_for_none_of_it(workspace: Workspace) -> None:
-    door = Door(Path("door.sock"), Upstream("http://door.invalid", None))
+    door = Door(Path("door.sock"), ModelEndpoint("http://door.invalid", None))
     agent = Web({"Authorization": f"Bearer {door.issue().token}"})
     assert (await agent.post(GRANTS, ORDER)).refused == (401, "unauthenticated")

@@ -20,7 +20,7 @@ from pathlib import Path
 from time import monotonic
 from types import MappingProxyType
 
-from agents_app.demo_model.wire import say
+from agents_app.model.demo.wire import say
 from tests.bench import door, gate, measures, page, waiting, walls
 from tests.bench.alone import Alone
 from tests.bench.measures import Row

@@ -17,7 +17,7 @@ from typing import Any
 
 import django
 
-from agents_app.demo_model.wire import Reply, ToolUse, say
+from agents_app.model.demo.wire import Reply, ToolUse, say
 from permissions_app.gate import Gate
 from permissions_app.rules.decision import Decision, Verdict
 from permissions_app.rules.setting import Setting, Trust

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from statistics import median, quantiles
 from time import monotonic, perf_counter
 
-from agents_app.demo_model.wire import Reply, Stall, Text, say
+from agents_app.model.demo.wire import Reply, Stall, Text, say
 from tests.bench.alone import Alone
 from tests.bench.ours import Ours, events
 from tests.scripted_model import ScriptedModel, calls

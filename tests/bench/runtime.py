@@ -4,8 +4,8 @@ up, in a process that measures nothing else with it."""
 from pathlib import Path
 from time import perf_counter
 
-from agents_app.demo_model.wire import say
-from agents_app.door import Door
+from agents_app.model.demo.wire import say
+from agents_app.model.door import Door
 from agents_app.runtimes.base import Run
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.sandboxes import named

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
-from agents_app.demo_model.wire import Failure, say
+from agents_app.model.demo.wire import Failure, say
 from tests.browser.house import LOADED, House, Tab, painted, ready
 from tests.browser.test_every_page import assert_is_for_everybody
 from tests.pages.test_chat_page import SMALL

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 from playwright.sync_api import Browser, Locator, Route, expect
 
-from agents_app.demo_model.wire import Reply, ToolUse, say
+from agents_app.model.demo.wire import Reply, ToolUse, say
 from tests.browser.house import House, Tab, answer, ready, settled
 from tests.browser.test_every_page import assert_is_for_everybody
 from tests.scripted_model import calls

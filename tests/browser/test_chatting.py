@@ -5,7 +5,7 @@ import threading
 import pytest
 from playwright.sync_api import expect
 
-from agents_app.demo_model.wire import Failure, Reply, Text, Thinking, say
+from agents_app.model.demo.wire import Failure, Reply, Text, Thinking, say
 from tests.browser.house import House, Tab, ready
 from tests.pages.test_markup import HOSTILE
 from tests.scripted_model import calls

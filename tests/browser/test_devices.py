@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Browser, expect
 
-from agents_app.demo_model.wire import say
+from agents_app.model.demo.wire import say
 from tests.browser.house import House, Tab, ready
 
 pytestmark = [pytest.mark.processes, pytest.mark.browser]

@@ -8,7 +8,7 @@ import axe_playwright_python
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from agents_app.demo_model.wire import Reply, Text, Thinking, say
+from agents_app.model.demo.wire import Reply, Text, Thinking, say
 from tests.browser.house import House, Tab
 from tests.scripted_model import calls
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from agents_app.demo_model.wire import say
+from agents_app.model.demo.wire import say
 from tests.browser.house import PATIENCE, ready
 from tests.processes.running import RunningUp, StartUp
 from tests.scripted_model import ScriptedModel

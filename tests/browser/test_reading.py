@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, expect
 
-from agents_app.demo_model.wire import say
+from agents_app.model.demo.wire import say
 from tests.browser.house import House, Tab, ready
 from tests.browser.test_asking import QUESTION
 from tests.browser.test_every_page import assert_is_for_everybody

@@ -12,7 +12,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from agents_app.door import Door, Upstream
+from agents_app.model.door import Door
+from agents_app.model.endpoint import ModelEndpoint
 from agents_app.runtimes.base import Run, RunRequest, Runtime
 from agents_app.runtimes.events import Delta, Ended, RuntimeEvent, Used
 from agents_app.sandboxes import named
@@ -152,7 +153,7 @@ class Stage:
 async def door_to(url: str) -> AsyncIterator[Door]:
     # Not in tmp_path: the path of a unix socket ends at 108 bytes.
     with tempfile.TemporaryDirectory(prefix="door") as folder:
-        door = Door(Path(folder) / "door.sock", Upstream(url, ("x-api-key", KEY)))
+        door = Door(Path(folder) / "door.sock", ModelEndpoint(url, ("x-api-key", KEY)))
         await door.open()
         try:
             yield door

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agents_app.demo_model.wire import Reply, ToolUse, say
+from agents_app.model.demo.wire import Reply, ToolUse, say
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.runtimes.events import Answered, Used
 from permissions_app.gate import Answer

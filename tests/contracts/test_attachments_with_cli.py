@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agents_app import tasks
-from agents_app.demo_model.conversation import Asked
-from agents_app.demo_model.wire import Reply, say
+from agents_app.model.demo.conversation import Asked
+from agents_app.model.demo.wire import Reply, say
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from sessions_app.access.caller import Caller
 from sessions_app.files.attachments import Given

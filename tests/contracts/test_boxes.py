@@ -12,9 +12,9 @@ import psutil
 import pytest
 from django.conf import settings
 
-from agents_app.demo_model.wire import say
 from agents_app.engine import Engine
 from agents_app.launcher import marked
+from agents_app.model.demo.wire import say
 from agents_app.runtimes.base import Run, RunFailed
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.runtimes.events import RuntimeEvent

@@ -23,10 +23,10 @@ from claude_agent_sdk import (
     ToolUseBlock,
 )
 
-from agents_app.demo_model import server, story, talk
-from agents_app.door import Door
-from agents_app.endpoint import ModelEndpoint
 from agents_app.errors import AgentError
+from agents_app.model.demo import server, story, talk
+from agents_app.model.door import Door
+from agents_app.model.endpoint import ModelEndpoint
 from agents_app.runtimes.base import RunFailed
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.runtimes.events import Answered, BlockKind, Delta, Ended, Said, Used

@@ -20,8 +20,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from agents_app.demo_model.wire import say
 from agents_app.egress.door import Egress, EgressPass
+from agents_app.model.demo.wire import say
 from agents_app.runtimes.base import RunFailed
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.runtimes.events import Answered, RuntimeEvent

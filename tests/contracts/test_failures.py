@@ -20,10 +20,11 @@ from unittest.mock import Mock
 import pytest
 from aiohttp import web
 
-from agents_app.demo_model import wire
-from agents_app.demo_model.wire import Failure, say
-from agents_app.door import Door, Upstream
 from agents_app.errors import KINDS, AgentError
+from agents_app.model.demo import wire
+from agents_app.model.demo.wire import Failure, say
+from agents_app.model.door import Door
+from agents_app.model.endpoint import ModelEndpoint
 from agents_app.runtimes.base import Run, RunFailed
 from agents_app.runtimes.claude import options, process
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
@@ -176,7 +177,7 @@ class Hall(Stage):
 
 
 @asynccontextmanager
-async def door_to(upstream: Upstream, **limits: float) -> AsyncIterator[Door]:
+async def door_to(upstream: ModelEndpoint, **limits: float) -> AsyncIterator[Door]:
     # Not in tmp_path: the path of a unix socket ends at 108 bytes.
     with tempfile.TemporaryDirectory(prefix="door") as folder:
         door = Door(Path(folder) / "door.sock", upstream, **limits)
@@ -198,7 +199,7 @@ class Place:
     async def hall(self, *, retries: int = 0, sandbox: str = "none", **limits: float) -> Hall:
         """`retries` is how often the CLI itself would try again."""
         self.settings.PARACHUTE_AGENT_ENVIRONMENT |= {"CLAUDE_CODE_MAX_RETRIES": str(retries)}
-        door = await self.stack.enter_async_context(door_to(Upstream(self.url, self.header), **limits))
+        door = await self.stack.enter_async_context(door_to(ModelEndpoint(self.url, self.header), **limits))
         wall = sandbox_that_runs(sandbox)
         trust = Trust.VAULT if wall.is_wall else Trust.FULL
         runtime: Any = ClaudeRuntime(door, most_warm=0)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from claude_agent_sdk import ClaudeAgentOptions
 
-from agents_app.demo_model.wire import say
+from agents_app.model.demo.wire import say
 from agents_app.runtimes.claude.options import options_for
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.runtimes.events import Answered, Ready, RuntimeEvent, Used

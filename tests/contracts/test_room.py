@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
-from agents_app.demo_model.wire import say
 from agents_app.limits import MB
+from agents_app.model.demo.wire import say
 from agents_app.runtimes.base import RunFailed
 from agents_app.runtimes.claude import room
 from agents_app.runtimes.claude.room import DEEPEST, Room, is_over

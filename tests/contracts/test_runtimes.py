@@ -10,8 +10,8 @@ from uuid import uuid4
 
 import pytest
 
-from agents_app.demo_model.wire import Failure, Reply, Text, Thinking, say
 from agents_app.launcher import MARK
+from agents_app.model.demo.wire import Failure, Reply, Text, Thinking, say
 from agents_app.runtimes.base import Run, RunFailed
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.runtimes.events import (

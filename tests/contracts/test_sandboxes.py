@@ -15,9 +15,10 @@ import pytest
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, ResultMessage, StreamEvent
 from claude_agent_sdk import __file__ as sdk_file
 
-from agents_app.demo_model.wire import say
-from agents_app.door import Door, Upstream
 from agents_app.launcher import MARK, end_everything, executable, marked, new_mark, orders_for
+from agents_app.model.demo.wire import say
+from agents_app.model.door import Door
+from agents_app.model.endpoint import ModelEndpoint
 from agents_app.sandboxes import ENGINES, bubblewrap
 from agents_app.sandboxes.base import CannotConfine, Launch, Sandbox
 from agents_app.sandboxes.bubblewrap import Bubblewrap
@@ -432,7 +433,7 @@ async def test_the_real_cli_answers_from_behind_each_sandbox(
     config = place / "claude"
     config.mkdir()
     with ScriptedModel(say("All done.")) as model:
-        door = Door(place / "door.sock", Upstream(model.url, ("x-api-key", key)))
+        door = Door(place / "door.sock", ModelEndpoint(model.url, ("x-api-key", key)))
         await door.open()
         issued = door.issue()
         issued.turn = "turn"

@@ -12,8 +12,8 @@ import pytest
 from django.conf import settings
 
 from agents_app import launcher
-from agents_app.demo_model.wire import WRONG_KEY, say
 from agents_app.launcher.still import NOT_STILL
+from agents_app.model.demo.wire import WRONG_KEY, say
 from agents_app.runtimes.base import RunFailed
 from agents_app.runtimes.claude import process, warm
 from agents_app.runtimes.claude.options import locks

@@ -7,8 +7,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from agents_app import model_access
-from agents_app.endpoint import ModelEndpoint
+from agents_app.model import chosen
+from agents_app.model.endpoint import ModelEndpoint
 from tests.model_on_loopback import Taking, taking
 from tests.pages.browsing import Enter
 
@@ -49,7 +49,7 @@ def test_a_form_is_for_operators_who_are_in_and_for_its_page(
 
 def test_with_a_key_of_the_api_nobody_reaches_it(ada: User, key: Any, model: Taking) -> None:
     assert Client().post(WHERE, form(model), headers=key(ada)).status_code == 302
-    assert model_access.current().is_demo
+    assert chosen.current().is_demo
 
 
 def test_leaving_the_demo_begins_a_new_chat(as_ada_in: Client, model: Taking) -> None:
@@ -64,7 +64,7 @@ def test_leaving_the_demo_begins_a_new_chat(as_ada_in: Client, model: Taking) ->
 
 
 def test_at_anthropic_it_is_claude_who_answers(as_ada_in: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_access, "check", lambda endpoint, kind: "")
+    monkeypatch.setattr(chosen, "check", lambda endpoint, kind: "")
     as_ada_in.post(WHERE, {"key": KEY})
     assert "Claude answers from now on." in html(as_ada_in, "/settings")
 

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from agents_app.endpoint import ModelEndpoint
+from agents_app.model.endpoint import ModelEndpoint
 from sessions_app.access.models import Workspace
 from sessions_app.access.services import first_workspace, make_sign_in_link
 from tests.pages.browsing import Enter

@@ -8,7 +8,7 @@ from typing import Any
 import psutil
 import pytest
 
-from agents_app.demo_model.wire import say
+from agents_app.model.demo.wire import say
 from tests.processes.program import Program, assert_no_gaps, of_type
 from tests.processes.running import PATIENCE, RunningUp
 from tests.scripted_model import ScriptedModel, calls

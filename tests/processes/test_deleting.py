@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agents_app.demo_model.wire import say
+from agents_app.model.demo.wire import say
 from tests.processes.conftest import House
 from tests.processes.running import RunningUp
 from tests.scripted_model import calls

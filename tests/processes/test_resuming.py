@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agents_app.demo_model.wire import say
+from agents_app.model.demo.wire import say
 from tests.processes.conftest import House
 from tests.processes.program import of_type
 

@@ -19,7 +19,7 @@ import aiohttp
 import psutil
 import pytest
 
-from agents_app.demo_model.wire import Happening, Reply, Stall, Text
+from agents_app.model.demo.wire import Happening, Reply, Stall, Text
 from sessions_app.streaming.stream import KEEP_ALIVE
 from tests.processes.conftest import House
 from tests.processes.program import TERMINAL, Event, Program

@@ -7,7 +7,7 @@ from functools import partial
 import psutil
 import pytest
 
-from agents_app.demo_model.wire import say
+from agents_app.model.demo.wire import say
 from tests.processes.conftest import House
 from tests.processes.program import TERMINAL, Program, all_at_once, assert_no_gaps, of_type, rows
 from tests.processes.running import RunningUp, StartUp

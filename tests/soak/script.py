@@ -4,8 +4,8 @@ import re
 import uuid
 from pathlib import Path
 
-from agents_app.demo_model.conversation import Asked
-from agents_app.demo_model.wire import Reply, Stall, say
+from agents_app.model.demo.conversation import Asked
+from agents_app.model.demo.wire import Reply, Stall, say
 from tests.scripted_model import ScriptedModel, calls
 
 KINDS = ("words", "slowly", "held", "read", "count")

@@ -10,7 +10,7 @@ from claude_agent_sdk import ResultMessage
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop as noop
 
-from agents_app.door import Trouble
+from agents_app.model.door import Trouble
 from agents_app.runtimes.base import HeldBack, NotThisTime, RunFailed
 from agents_app.runtimes.claude import options
 from agents_app.runtimes.events import Warned

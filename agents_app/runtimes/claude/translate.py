@@ -16,7 +16,7 @@ from claude_agent_sdk import (
     UserMessage,
 )
 
-from agents_app.door import Trouble
+from agents_app.model.door import Trouble
 from agents_app.runtimes.claude.failures import failure_of, retry_of
 from agents_app.runtimes.events import (
     Answered,

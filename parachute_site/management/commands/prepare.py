@@ -9,7 +9,8 @@ from django.core.management import BaseCommand, call_command
 from django.db import DatabaseError, connection
 from django.urls import reverse
 
-from agents_app import model_access, workers
+from agents_app import workers
+from agents_app.model import chosen
 from sessions_app.access import services
 
 
@@ -32,6 +33,6 @@ class Command(BaseCommand):
         )
         admin = services.first_admin(workspace)
         link = reverse("signin-link", args=[services.make_sign_in_link(admin)])
-        model = model_access.current()
+        model = chosen.current()
         told = {"signIn": link, "vault": workspace.vault_path, "model": None if model.is_demo else model.url}
         self.stdout.write(json.dumps(told))

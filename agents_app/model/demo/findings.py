@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable
 
-from . import words
-from .conversation import Asked, ToolResult
+from agents_app.model.demo import words
+from agents_app.model.demo.conversation import Asked, ToolResult
 
 LINES_SHOWN = 20
 

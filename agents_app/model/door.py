@@ -20,9 +20,9 @@ import aiohttp
 from aiohttp import web
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from agents_app.endpoint import ModelEndpoint
 from agents_app.listening import listener_at
-from agents_app.ways import Way
+from agents_app.model.connections import ModelConnections
+from agents_app.model.endpoint import ModelEndpoint
 
 logger = logging.getLogger(__name__)
 
@@ -37,8 +37,6 @@ HOP_BY_HOP = frozenset(
 )
 CREDENTIALS = frozenset({"x-api-key", "authorization", "cookie", "set-cookie"})
 NOT_AGAIN = {"x-should-retry": "false"}  # the CLI heeds it
-
-Upstream = ModelEndpoint  # what a model is to a door
 
 
 @dataclass(frozen=True)
@@ -91,7 +89,7 @@ class Refused(Exception):
 
 class Door:
     def __init__(
-        self, socket: Path, upstream: Upstream, *, silence: float = SILENCE, patience: float = PATIENCE
+        self, socket: Path, upstream: ModelEndpoint, *, silence: float = SILENCE, patience: float = PATIENCE
     ) -> None:
         self.socket = socket
         self._upstream = upstream
@@ -99,11 +97,11 @@ class Door:
         self._issued: dict[str, Pass] = {}
 
     @property
-    def upstream(self) -> Upstream:
+    def upstream(self) -> ModelEndpoint:
         return self._upstream
 
     async def open(self) -> None:
-        self._way = Way(self._upstream, self._silence)
+        self._connections = ModelConnections(self._upstream, self._silence)
         # Without handler_cancellation an agent that was killed would go on being answered, and paid for.
         server = web.Server(self._answer, handler_cancellation=True, access_log=None, auto_decompress=False)
         self._runner = web.ServerRunner(server, shutdown_timeout=1.0)
@@ -112,13 +110,14 @@ class Door:
 
     async def close(self) -> None:
         await self._runner.cleanup()
-        await self._way.leave()
+        await self._connections.leave()
         self.socket.unlink(missing_ok=True)
 
-    async def lead_to(self, upstream: Upstream) -> None:
+    async def lead_to(self, upstream: ModelEndpoint) -> None:
         """From the next request on. What is being answered is answered by whoever began."""
         if upstream != self._upstream:
-            left, self._way, self._upstream = self._way, Way(upstream, self._silence), upstream
+            left, self._upstream = self._connections, upstream
+            self._connections = ModelConnections(upstream, self._silence)
             await left.leave()
 
     def issue(self) -> Pass:
@@ -159,21 +158,21 @@ class Door:
         return before.since
 
     async def _pass_on(self, request: web.BaseRequest, known: Pass, since: float) -> web.StreamResponse:
-        way = self._way
-        if problem := way.upstream.problem:
+        connections = self._connections
+        if problem := connections.upstream.problem:
             known.fail(401, since, without_key=True)
             raise Refused(401, "authentication_error", problem, for_good=True)
         # From the path that was admitted, never from the raw target: ".evil.com://x/v1/messages" is one too.
-        address = way.address(request.path, request.rel_url.raw_query_string)
-        headers = _opened(_passed_on(request.headers), way.upstream)
+        address = connections.address(request.path, request.rel_url.raw_query_string)
+        headers = _opened(_passed_on(request.headers), connections.upstream)
         try:
             async with (
-                way.taken() as client,
+                connections.taken() as client,
                 client.post(
                     address, headers=headers, data=_bounded(request), allow_redirects=False
                 ) as answer,
             ):
-                return await self._hand_over(request, answer, known, since, way)
+                return await self._hand_over(request, answer, known, since, connections)
         except (aiohttp.ClientError, OSError) as error:
             if isinstance(error.__cause__, Refused):
                 raise error.__cause__ from None
@@ -189,7 +188,12 @@ class Door:
         return Refused(502, "api_error", f"Parachute could not reach the model ({type(error).__name__}).")
 
     async def _hand_over(
-        self, request: web.BaseRequest, answer: aiohttp.ClientResponse, known: Pass, since: float, way: Way
+        self,
+        request: web.BaseRequest,
+        answer: aiohttp.ClientResponse,
+        known: Pass,
+        since: float,
+        connections: ModelConnections,
     ) -> web.StreamResponse:
         if 300 <= answer.status < 400:
             known.fail(502, since)
@@ -197,7 +201,7 @@ class Door:
             raise Refused(502, "api_error", problem, for_good=True)
         headers = _passed_on(answer.headers)
         if answer.status >= 400:
-            after, without_key = _retry_after(answer.headers), way.upstream.header is None
+            after, without_key = _retry_after(answer.headers), connections.upstream.header is None
             trouble = known.fail(answer.status, since, retry_after=after, without_key=without_key)
             if answer.status == 401 or trouble.will_last > self._patience:  # a wrong key stays wrong
                 headers.update(NOT_AGAIN)
@@ -205,7 +209,7 @@ class Door:
         try:
             await response.prepare(request)
             async for piece in answer.content.iter_any():
-                await response.write(piece if answer.status < 400 else way.without_key(piece))
+                await response.write(piece if answer.status < 400 else connections.without_key(piece))
             await response.write_eof()
         except (aiohttp.ClientError, OSError) as error:
             # An end would make half an answer look whole: the connection breaks here as it broke there.
@@ -252,7 +256,7 @@ def _passed_on(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
     return CIMultiDict((name, value) for name, value in headers.items() if name.lower() not in left_out)
 
 
-def _opened(headers: CIMultiDict[str], upstream: Upstream) -> CIMultiDict[str]:
+def _opened(headers: CIMultiDict[str], upstream: ModelEndpoint) -> CIMultiDict[str]:
     if upstream.header:
         headers.add(*upstream.header)
     if upstream.beta:

@@ -7,10 +7,10 @@ matter which of the server, the CLI and the worker was started again in between.
 import re
 from collections.abc import Callable
 
-from . import notes, words
-from .conversation import Asked
-from .replies import SLOW, absolute, capital, line, say, use_and_tell
-from .wire import Failure, Reply
+from agents_app.model.demo import notes, words
+from agents_app.model.demo.conversation import Asked
+from agents_app.model.demo.replies import SLOW, absolute, capital, line, say, use_and_tell
+from agents_app.model.demo.wire import Failure, Reply
 
 Found = re.Match[str]
 

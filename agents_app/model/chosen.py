@@ -12,12 +12,12 @@ from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents_app.endpoint import ANTHROPIC, Credential, ModelEndpoint, opened_with
-from agents_app.model_check import check
+from agents_app.model.check import check
+from agents_app.model.endpoint import ANTHROPIC, Credential, ModelEndpoint, opened_with
 from agents_app.models import ModelAccess
-from agents_app.sealing import CannotUnseal, seal, unseal
 from sessions_app.access.caller import Caller
 from sessions_app.errors import Conflict, Forbidden, Invalid
+from sessions_app.sealing import CannotUnseal, seal, unseal
 
 PURPOSE = "parachute: access to the model"
 SHOWN = 4  # characters of a secret, and only of one that is long enough
@@ -26,7 +26,7 @@ _OAUTH = "sk-ant-oat"  # how the token of a subscription begins
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Typed:
     """What somebody typed. Without a kind the secret's beginning tells it."""
 
     secret: str = field(repr=False)
@@ -65,7 +65,7 @@ def find() -> ModelAccess | None:
     return ModelAccess.objects.select_related("saved_by").first()
 
 
-def save(caller: Caller, wanted: Wanted) -> str:
+def save(caller: Caller, wanted: Typed) -> str:
     """Keeps it if the model takes it. The answer is empty, or says what could not be made sure."""
     may_change(caller)
     endpoint, secret = wanted.endpoint(), wanted.secret.strip()

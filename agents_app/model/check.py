@@ -4,7 +4,7 @@ import asyncio
 
 from django.utils.translation import gettext as _
 
-from agents_app.endpoint import Credential, ModelEndpoint
+from agents_app.model.endpoint import Credential, ModelEndpoint
 from sessions_app.errors import Invalid
 
 PATIENCE = 5.0  # seconds; a person waits for the page

@@ -7,9 +7,9 @@ from typing import Any
 
 from aiohttp import web
 
-from . import conversation, wire
-from .conversation import Asked
-from .wire import Failure, Reply
+from agents_app.model.demo import conversation, wire
+from agents_app.model.demo.conversation import Asked
+from agents_app.model.demo.wire import Failure, Reply
 
 Brain = Callable[[Asked], Reply | Failure]
 

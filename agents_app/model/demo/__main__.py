@@ -1,4 +1,4 @@
-"""`python -m agents_app.demo_model --socket PATH`: the demo model on a unix socket, until SIGTERM."""
+"""`python -m agents_app.model.demo --socket PATH`: the demo model on a unix socket, until SIGTERM."""
 
 import argparse
 import asyncio
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from . import server, talk
+from agents_app.model.demo import server, talk
 
 
 async def serve(path: Path) -> None:
@@ -25,7 +25,7 @@ async def serve(path: Path) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="demo_model", description=__doc__)
+    parser = argparse.ArgumentParser(prog="agents_app.model.demo", description=__doc__)
     parser.add_argument("--socket", type=Path, required=True, help="where to listen")
     path = parser.parse_args().socket
     os.umask(0o177)  # the socket is for this user only, from its first moment on

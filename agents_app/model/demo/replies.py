@@ -4,10 +4,10 @@ import posixpath
 import re
 from collections.abc import Mapping
 
-from . import findings, words
-from .conversation import Asked, Said, ToolResult
-from .wire import Reply, Text, Thinking, ToolUse
-from .wire import say as plainly
+from agents_app.model.demo import findings, words
+from agents_app.model.demo.conversation import Asked, Said, ToolResult
+from agents_app.model.demo.wire import Reply, Text, Thinking, ToolUse
+from agents_app.model.demo.wire import say as plainly
 
 PACE = 0.004
 SLOW = 0.02  # for what is there to be watched

@@ -1,4 +1,4 @@
-"""The way from the door to one model: its address and the connections that are kept open to it."""
+"""From the door to one model: its address and the connections that are kept open to it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -6,14 +6,14 @@ from contextlib import asynccontextmanager
 import aiohttp
 from yarl import URL
 
-from agents_app.endpoint import ModelEndpoint
+from agents_app.model.endpoint import ModelEndpoint
 
 # aiohttp would add these where the agent's request has none, and the answer would be another one.
 NOT_OURS_TO_ADD = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 
-class Way:
-    """Once it is left nobody takes it any more; it closes when whoever is on it has arrived."""
+class ModelConnections:
+    """Once they are left nobody takes one any more; they close when whoever has one is done."""
 
     def __init__(self, upstream: ModelEndpoint, silence: float) -> None:
         self.upstream = upstream

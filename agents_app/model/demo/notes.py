@@ -3,10 +3,10 @@
 import itertools
 import posixpath
 
-from . import findings, words
-from .conversation import Asked, ToolResult
-from .replies import absolute, capital, last, line, say, slug, use, use_and_tell
-from .wire import Reply
+from agents_app.model.demo import findings, words
+from agents_app.model.demo.conversation import Asked, ToolResult
+from agents_app.model.demo.replies import absolute, capital, last, line, say, slug, use, use_and_tell
+from agents_app.model.demo.wire import Reply
 
 FOR_AGENTS = frozenset({"CLAUDE.md", "AGENTS.md"})
 LIKED = "Welcome.md"
