@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from agents_app import walls
+from agents_app.sandboxes import walls
 from permissions_app import audit
 from permissions_app.audit import AuditKind, Entry, Outcome
 from permissions_app.session_permissions import acts_unwalled, acts_without_asking, with_trust_mode

@@ -13,11 +13,12 @@ from uuid import UUID
 from django.conf import settings
 from django.db import Error as DatabaseProblem
 
-from agents_app import walls, workers
+from agents_app import workers
 from agents_app.egress.door import Egress
 from agents_app.model import chosen
 from agents_app.model.door import Door
 from agents_app.runtimes.base import Runtime
+from agents_app.sandboxes import walls
 from agents_app.turns import leases, ringing
 from agents_app.turns.run import run_session
 from agents_app.turns.worker import Holder

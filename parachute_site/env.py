@@ -15,8 +15,8 @@ from pathlib import Path
 
 import environ
 
-from agents_app.limits import MB, Limits
 from agents_app.model.endpoint import ANTHROPIC, Credential, ModelEndpoint, opened_with
+from agents_app.sandboxes.limits import MB, Limits
 
 CREDENTIALS = {
     "ANTHROPIC_API_KEY": Credential.API_KEY,

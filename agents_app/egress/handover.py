@@ -13,7 +13,7 @@ import socket as sockets
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from agents_app.listening import listener_at
+from agents_app.egress.listening import listener_at
 
 logger = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from agents_app.egress.door import EgressPass
-from agents_app.limits import Limits
 from agents_app.sandboxes.base import Launch
+from agents_app.sandboxes.limits import Limits
 
 from . import inside
 

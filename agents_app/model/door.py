@@ -20,7 +20,7 @@ import aiohttp
 from aiohttp import web
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from agents_app.listening import listener_at
+from agents_app.egress.listening import listener_at
 from agents_app.model.connections import ModelConnections
 from agents_app.model.endpoint import ModelEndpoint
 

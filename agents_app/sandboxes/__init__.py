@@ -1,10 +1,10 @@
-"""Walls around an agent's process, one file a kind."""
+"""Walls around an agent's process: one file a kind, and which one stands around whom (`walls.py`)."""
 
 from functools import cache
 
 from django.conf import settings
 
-from agents_app.engine import Engine
+from agents_app.sandboxes.container_engine import Engine
 
 from .base import Sandbox
 from .bubblewrap import Bubblewrap

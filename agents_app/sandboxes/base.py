@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from agents_app.limits import Limits
+from agents_app.sandboxes.limits import Limits
 
 READ_WRITE, READ_ONLY, MASK = range(3)  # how a wall shows a path
 Identity = str  # "device:inode", as stat(1) prints it

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from agents_app.limits import Limits
+from agents_app.sandboxes.limits import Limits
 
 from . import control_groups, refused_calls
 from .base import FIRST_GIVEN, CannotConfine, Launch

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from agents_app.engine import LABEL, WORKER, Engine
-from agents_app.limits import Limits
+from agents_app.sandboxes.container_engine import LABEL, WORKER, Engine
+from agents_app.sandboxes.limits import Limits
 
 from .base import MARK, MASK, READ_WRITE, CannotConfine, Launch
 from .checks import checked

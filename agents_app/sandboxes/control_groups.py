@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from agents_app.limits import Limits
+from agents_app.sandboxes.limits import Limits
 
 from .base import Group
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from agents_app import acting, walls
-from agents_app.walls import WhatIsHere
+from agents_app import acting
+from agents_app.sandboxes import walls
+from agents_app.sandboxes.walls import WhatIsHere
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import TrustLevel, Workspace
 from sessions_app.models import Session

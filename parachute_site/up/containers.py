@@ -1,6 +1,6 @@
 """Containers outlive a worker that was killed: their engine holds them."""
 
-from agents_app.engine import Engine
+from agents_app.sandboxes.container_engine import Engine
 from parachute_site import env
 from parachute_site.env import Environment
 

@@ -3,8 +3,9 @@ from uuid import UUID
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from agents_app import tasks, walls
+from agents_app import tasks
 from agents_app.runtimes.scripted import ScriptedRuntime
+from agents_app.sandboxes import walls
 from agents_app.sandboxes.recorded import Recorded
 from sessions_app.access.caller import Caller
 from tests.agents_app.engine import Engine

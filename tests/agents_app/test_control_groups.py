@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agents_app.limits import Limits
 from agents_app.sandboxes.control_groups import groups_for
+from agents_app.sandboxes.limits import Limits
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import DatabaseError
 
-from agents_app.reach import MOST_AT_ONCE, MOST_UNTOLD, Reach
+from agents_app.egress.reach import MOST_AT_ONCE, MOST_UNTOLD, Reach
 from agents_app.runtimes.base import RunRequest, Waits
 from agents_app.runtimes.scripted import Hold, Say, ScriptedRun, ScriptedRuntime, Use
 from agents_app.turns.opening import Opened
@@ -194,7 +194,7 @@ async def test_a_host_that_a_person_names_meanwhile_is_open(
 async def test_refused_it_is_refused_again_and_nobody_is_asked_twice(
     engine: Engine, runtime: WithReach, shell: Hold, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agents_app.reach.HOLDS_FOR", 0.0)
+    monkeypatch.setattr("agents_app.egress.reach.HOLDS_FOR", 0.0)
     async with running(engine, shell) as opened:
         waiting = asyncio.create_task(runtime.reach("evil.example"))
         (request,) = await asked(opened)
@@ -221,7 +221,7 @@ async def test_nobody_answers_and_a_late_answer_counts(
     engine: Engine, runtime: WithReach, shell: Hold, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(asking, "READS_EVERY", 0.01)
-    monkeypatch.setattr("agents_app.reach.HOLDS_FOR", 0.0)
+    monkeypatch.setattr("agents_app.egress.reach.HOLDS_FOR", 0.0)
     clock = ClockByHand(monkeypatch)
     async with running(engine, shell) as opened:
         waiting = asyncio.create_task(runtime.reach("pypi.org"))

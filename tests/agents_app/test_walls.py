@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from agents_app import walls
 from agents_app.errors import AgentError
+from agents_app.sandboxes import walls
 from agents_app.sandboxes.bubblewrap import Bubblewrap
 from agents_app.sandboxes.none import NoWall
-from agents_app.walls import WhatIsHere, wall_for
+from agents_app.sandboxes.walls import WhatIsHere, wall_for
 from sessions_app.access.models import Membership, TrustLevel, Workspace
 
 pytestmark = pytest.mark.django_db

@@ -91,8 +91,8 @@ class TestWithoutAWall:
     async def unwalled(
         self, asking: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     ) -> str:
-        monkeypatch.setattr("agents_app.walls._found", {"vault": False})
-        monkeypatch.setattr("agents_app.walls._is_one_machine", lambda: True)
+        monkeypatch.setattr("agents_app.sandboxes.walls._found", {"vault": False})
+        monkeypatch.setattr("agents_app.sandboxes.walls._is_one_machine", lambda: True)
         await Session.objects.filter(pk=asking).aupdate(trust_level=request.param)
         return asking
 
@@ -117,6 +117,6 @@ class TestWithoutAWall:
         await ada_calls.post(switch(unwalled), ON)
         await ada_calls.patch(f"/api/chat/{unwalled}", OFF)
         await Session.objects.filter(pk=unwalled).aupdate(trust_level="vault")
-        monkeypatch.setattr("agents_app.walls._found", {"vault": True})
+        monkeypatch.setattr("agents_app.sandboxes.walls._found", {"vault": True})
         assert (await ben_calls.post(switch(unwalled), ON)).status == 200
         assert "acts_without_a_wall" not in await kept(unwalled)

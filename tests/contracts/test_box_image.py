@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agents_app.engine import Engine
+from agents_app.sandboxes.container_engine import Engine
 from tests.engines.fixtures import Engines
 from tests.engines.image import NAME, RECIPE, box_image
 from tests.engines.missing import BrokenRecipe, NotTested

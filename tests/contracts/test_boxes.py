@@ -12,7 +12,6 @@ import psutil
 import pytest
 from django.conf import settings
 
-from agents_app.engine import Engine
 from agents_app.launcher import marked
 from agents_app.model.demo.wire import say
 from agents_app.runtimes.base import Run, RunFailed
@@ -21,6 +20,7 @@ from agents_app.runtimes.events import RuntimeEvent
 from agents_app.sandboxes import ENGINES, engine
 from agents_app.sandboxes.base import MARK, Launch, Sandbox
 from agents_app.sandboxes.container import Container
+from agents_app.sandboxes.container_engine import Engine
 from permissions_app.rules.setting import Trust
 from tests.contracts.conftest import Sandboxes
 from tests.contracts.stage import PATIENCE, Stage, door_to
@@ -157,7 +157,7 @@ async def test_nothing_runs_on_of_one_whose_engine_hangs(
     playing = await in_mid_turn(stage, model)
     mark = mark_of_the_only_one(engine(box))
     with monkeypatch.context() as briefly, daemon.silent():
-        briefly.setattr("agents_app.engine.PATIENCE", 0.2)
+        briefly.setattr("agents_app.sandboxes.container_engine.PATIENCE", 0.2)
         playing.cancel()
         await asyncio.wait([playing])
         assert marked(mark) == []
@@ -168,7 +168,7 @@ async def test_nothing_runs_on_of_one_whose_engine_hangs(
 @pytest.mark.usefixtures("daemon")
 def test_an_engine_that_never_answers_is_found_out(box: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agents_app.sandboxes.container.ANSWERS_WITHIN", 0.2)
-    monkeypatch.setattr("agents_app.engine.PATIENCE", 0.2)
+    monkeypatch.setattr("agents_app.sandboxes.container_engine.PATIENCE", 0.2)
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"{folder}/s")
         listener.listen()

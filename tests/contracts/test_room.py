@@ -8,7 +8,6 @@ from uuid import uuid4
 
 import pytest
 
-from agents_app.limits import MB
 from agents_app.model.demo.wire import say
 from agents_app.runtimes.base import RunFailed
 from agents_app.runtimes.claude import room
@@ -16,6 +15,7 @@ from agents_app.runtimes.claude.room import DEEPEST, Room, is_over
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.runtimes.events import Ended
 from agents_app.sandboxes import ENGINES
+from agents_app.sandboxes.limits import MB
 from permissions_app.rules.setting import Trust
 from sessions_app.history import transcripts
 from tests.contracts.conftest import Sandboxes

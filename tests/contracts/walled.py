@@ -12,13 +12,13 @@ from typing import IO
 import pytest
 
 from agents_app.launcher import MARK, end_everything, executable, new_mark, standing_still
-from agents_app.limits import MB, Limits
 from agents_app.runtimes.claude.options import STANDS
 from agents_app.sandboxes import engine, neighbours
 from agents_app.sandboxes.base import Launch, Sandbox
 from agents_app.sandboxes.bubblewrap import Bubblewrap
 from agents_app.sandboxes.checks import take_back
 from agents_app.sandboxes.container import Container
+from agents_app.sandboxes.limits import MB, Limits
 from agents_app.sandboxes.vaults import shown
 from tests.contracts.runs import PATIENCE, Runs
 from tests.plain_user import PLAIN, acting_as

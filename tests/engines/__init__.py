@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
-from agents_app.engine import Engine
 from agents_app.sandboxes.container import Container
+from agents_app.sandboxes.container_engine import Engine
 from parachute_site import env
 from tests.engines.daemon import Daemon
 from tests.engines.image import NAME, box_image

@@ -2,7 +2,7 @@
 
 import subprocess
 
-from agents_app.engine import Engine
+from agents_app.sandboxes.container_engine import Engine
 from tests.engines.missing import NotTested
 
 ANSWERS_WITHIN = 120.0

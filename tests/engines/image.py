@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from agents_app.engine import Engine
+from agents_app.sandboxes.container_engine import Engine
 from tests.engines import packages
 from tests.engines.commands import ran, run
 from tests.engines.missing import BrokenRecipe, NotTested

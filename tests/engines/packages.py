@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from agents_app.engine import Engine
+from agents_app.sandboxes.container_engine import Engine
 from tests.engines.commands import ANSWERS_WITHIN, ran
 
 FETCHED, MADE = "debian:stable-slim", "parachute-tests-base"

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries as AtMost
 
-from agents_app import walls
+from agents_app.sandboxes import walls
 from agents_app.turns.opening import Opening, open_turn
 from parachute_site.pages.views import TOLD_AT_ONCE
 from sessions_app.access.caller import Caller

@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from agents_app import walls
-from agents_app.walls import WhatIsHere
+from agents_app.sandboxes import walls
+from agents_app.sandboxes.walls import WhatIsHere
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import ApiKey, Membership, Role, Scope, Workspace
 from sessions_app.access.services import caller_of_key, link_is_good, make_key, make_sign_in_link

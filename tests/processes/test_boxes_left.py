@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from agents_app.engine import Engine
 from agents_app.model.demo.wire import say
+from agents_app.sandboxes.container_engine import Engine
 from tests.engines.fixtures import Engines
 from tests.processes.program import Program, of_type
 from tests.processes.running import RunningUp, StartUp

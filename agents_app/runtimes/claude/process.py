@@ -26,10 +26,10 @@ from claude_agent_sdk import (
 from agents_app import launcher
 from agents_app.carrying import Carrier
 from agents_app.egress.door import Egress, EgressPass
+from agents_app.egress.reach import Reach
 from agents_app.endings import to_its_end
 from agents_app.launcher.outward import outward
 from agents_app.model.door import Door, Trouble
-from agents_app.reach import Reach
 from agents_app.runtimes.base import RunRequest
 from agents_app.runtimes.claude import memory
 from agents_app.runtimes.claude.carried import instead, result

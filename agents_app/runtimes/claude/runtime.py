@@ -15,9 +15,9 @@ from claude_agent_sdk import ClaudeSDKError, Message, UserMessage
 from django.conf import settings
 
 from agents_app.egress.door import Egress
+from agents_app.egress.reach import Reach
 from agents_app.endings import to_its_end
 from agents_app.model.door import Door
-from agents_app.reach import Reach
 from agents_app.runtimes.base import CannotResume, HeldBack, NotThisTime, RunFailed, RunRequest, Waits
 from agents_app.runtimes.claude.failures import failure_to_start
 from agents_app.runtimes.claude.process import ClaudeProcess, Fingerprint
