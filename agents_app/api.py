@@ -7,7 +7,8 @@ from uuid import UUID
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Body, Status
 
-from agents_app import acting, answers, changing
+from agents_app import answers
+from agents_app.rights import acting, changing
 from agents_app.schemas import (
     AbortOut,
     AbortRequest,

@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 
 from django.utils import timezone
 
-from agents_app.carrying import Carrier
+from agents_app.carrying.carrier import Carrier
 from agents_app.endings import end
 from agents_app.runtimes.base import RunFailed, RunRequest, Waits
 from agents_app.runtimes.events import Answered, BlockKind, Delta, Ended, Ready, RuntimeEvent, Said, Used

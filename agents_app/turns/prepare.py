@@ -10,14 +10,14 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 
 from agents_app import contexts
-from agents_app.acting import is_somebodys
 from agents_app.errors import AgentError
+from agents_app.rights.acting import is_somebodys
+from agents_app.rights.allowed import too_high
+from agents_app.rights.trust import is_above
 from agents_app.runtimes.base import RunRequest
 from agents_app.sandboxes.base import Sandbox
 from agents_app.sandboxes.placeholders import is_ours
 from agents_app.sandboxes.walls import wall_for
-from agents_app.trust import is_above
-from agents_app.turns.allowed import too_high
 from agents_app.turns.kept import Row
 from agents_app.turns.saying import about
 from agents_app.turns.starting import Start, start_of

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from agents_app import acting
+from agents_app.rights import acting
 from agents_app.sandboxes import walls
 from agents_app.sandboxes.walls import WhatIsHere
 from sessions_app.access.caller import Caller

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from agents_app.acting import let_act
-from agents_app.changing import change
+from agents_app.rights.acting import let_act
+from agents_app.rights.changing import change
 from agents_app.runtimes.scripted import Say, Use
 from permissions_app import services
 from sessions_app.schemas import SessionChange

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agents_app.edits import NOT_FOUND
+from agents_app.carrying.edits import NOT_FOUND
 from agents_app.runtimes.scripted import Say, Use
 from agents_app.turns import leases
 from permissions_app import audit, services

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from agents_app import carrying, edits
-from agents_app.carrying import Carrier
+from agents_app.carrying import carrier, edits
+from agents_app.carrying.carrier import Carrier
 from agents_app.sandboxes import placeholders
 from agents_app.sandboxes.base import MASK, READ_ONLY, READ_WRITE
 from permissions_app.gate import Carried
@@ -110,7 +110,7 @@ class TestEdits:
             ("Write", {}, edits.BROKEN),
             ("Write", {"content": "x" * (edits.LARGEST + 1)}, edits.TOO_LARGE),
             ("Edit", edit("May", "x" * edits.LARGEST, replace_all=True), edits.TOO_LARGE),
-            ("NotebookEdit", {"new_source": "x"}, carrying.NOT_HERE),
+            ("NotebookEdit", {"new_source": "x"}, carrier.NOT_HERE),
         ],
         ids=range(14),
     )

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agents_app import git_settings
-from agents_app.carrying import Carrier
+from agents_app.carrying import git_settings
+from agents_app.carrying.carrier import Carrier
 from agents_app.sandboxes.base import READ_ONLY
 from permissions_app.gate import Carried
 from permissions_app.rules.tools import ToolCall

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agents_app.carrying import Carrier
+from agents_app.carrying.carrier import Carrier
 from agents_app.sandboxes import placeholders
 from agents_app.sandboxes.base import READ_ONLY
 from agents_app.sandboxes.looking import look_through

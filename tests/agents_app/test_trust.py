@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from agents_app.trust import is_above, narrowest
+from agents_app.rights.trust import is_above, narrowest
 from sessions_app.access.models import TrustLevel
 
 LEVELS = [*TrustLevel.values, None]

@@ -24,7 +24,7 @@ from claude_agent_sdk import (
 )
 
 from agents_app import launcher
-from agents_app.carrying import Carrier
+from agents_app.carrying.carrier import Carrier
 from agents_app.egress.door import Egress, EgressPass
 from agents_app.egress.reach import Reach
 from agents_app.endings import to_its_end

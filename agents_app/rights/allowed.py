@@ -6,8 +6,8 @@ from pathlib import Path
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from agents_app.rights.trust import is_above, narrowest
 from agents_app.sandboxes import walls
-from agents_app.trust import is_above, narrowest
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import TrustLevel, Workspace
 from sessions_app.errors import (

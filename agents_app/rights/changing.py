@@ -7,9 +7,9 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from agents_app import acting
-from agents_app.trust import is_above
-from agents_app.turns.allowed import allowed_model, check_trust
+from agents_app.rights import acting
+from agents_app.rights.allowed import allowed_model, check_trust
+from agents_app.rights.trust import is_above
 from permissions_app.audit import Outcome
 from permissions_app.services.telling import ring_inboxes
 from sessions_app import services

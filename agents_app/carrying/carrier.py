@@ -14,7 +14,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from agents_app import edits, git_settings
+from agents_app.carrying import edits, git_settings
 from agents_app.endings import to_its_end
 from agents_app.errors import CannotCarryOut
 from agents_app.sandboxes.base import MASK, READ_ONLY, READ_WRITE

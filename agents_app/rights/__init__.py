@@ -1,0 +1,1 @@
+"""What a session may have and who may change it: trust, model, folder, and acting without asking."""
