@@ -7,9 +7,9 @@ from agents_app.turns import idling, leases
 
 @shared_task
 def run_session(session_id: str) -> None:
-    from agents_app.worker import running
+    from agents_app.workers.turn_worker import running
 
-    running().run_session(UUID(session_id))
+    running().serve(UUID(session_id))
 
 
 @shared_task

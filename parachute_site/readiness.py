@@ -10,8 +10,8 @@ from django.db import DatabaseError, connection
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from agents_app import workers
 from agents_app.model import chosen
+from agents_app.workers import living
 from sessions_app.access.models import Workspace
 from sessions_app.threads import in_thread
 
@@ -59,7 +59,7 @@ async def _bus() -> str:
 
 
 def _workers() -> str:
-    missing = [queue for queue in ("turns", "background") if not workers.living(queue)]
+    missing = [queue for queue in ("turns", "background") if not living.count(queue)]
     return f"No worker serves: {', '.join(missing)}." if missing else OK
 
 

@@ -12,10 +12,10 @@ from celery.beat import EmbeddedService
 from django.conf import settings
 from django.db import close_old_connections
 
-from agents_app import workers
+from agents_app.workers import living
 
 if TYPE_CHECKING:
-    from agents_app.worker import TurnWorker
+    from agents_app.workers.turn_worker import TurnWorker
 
 log = logging.getLogger(__name__)
 
@@ -26,9 +26,9 @@ _turns: TurnWorker | None = None
 def begin(app: Celery, name: str) -> None:
     global _turns
     if "turns" in app.amqp.queues.consume_from:
-        from agents_app import worker  # here, because the others have no use for 20 MB of it
+        from agents_app.workers import turn_worker  # here, because the others have no use for 20 MB of it
 
-        _turns = worker.start(name)
+        _turns = turn_worker.start(name)
     else:
         threading.Thread(target=_say_alive, args=(name,), name="alive", daemon=True).start()
     if settings.PARACHUTE_BEAT:
@@ -55,9 +55,9 @@ def _say_alive(name: str) -> None:
     while True:
         try:
             close_old_connections()
-            workers.say_alive(name, boot, "background")
+            living.say_alive(name, boot, "background")
         except Exception:
             log.exception("The worker could not say that it lives; trying again.")
-        if _ended.wait(workers.SAID_EVERY):
-            workers.say_goodbye(name, boot)
+        if _ended.wait(living.SAID_EVERY):
+            living.say_goodbye(name, boot)
             return

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agents_app.carrying import edits, git_settings
-from agents_app.endings import to_its_end
 from agents_app.errors import CannotCarryOut
 from agents_app.sandboxes.base import MASK, READ_ONLY, READ_WRITE
+from agents_app.workers.endings import to_its_end
 from permissions_app.gate import Carried
 from permissions_app.rules.control_files import steers
 from permissions_app.rules.paths import fold

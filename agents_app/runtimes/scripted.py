@@ -16,10 +16,10 @@ from uuid import UUID, uuid4
 from django.utils import timezone
 
 from agents_app.carrying.carrier import Carrier
-from agents_app.endings import end
 from agents_app.runtimes.base import RunFailed, RunRequest, Waits
 from agents_app.runtimes.events import Answered, BlockKind, Delta, Ended, Ready, RuntimeEvent, Said, Used
 from agents_app.sandboxes.base import READ_ONLY, READ_WRITE
+from agents_app.workers.endings import end
 from permissions_app.gate import Carried, Gate
 from permissions_app.rules import patterns
 from permissions_app.rules.control_files import steers

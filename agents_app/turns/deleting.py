@@ -12,8 +12,8 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
-from agents_app import workers
 from agents_app.turns.ringing import ring_workers
+from agents_app.workers import living
 from permissions_app.services import close_all
 from permissions_app.services.telling import ring_inboxes
 from sessions_app import services
@@ -50,7 +50,7 @@ def _delete(caller: Caller, session_id: UUID) -> bool:
         close_all(turn_id)  # its parent shows what it asks
     _tell_those_who_stay(session)
     vault, workspace_id = Path(session.workspace.vault_path), session.workspace_id
-    warm_on = session.warm_on if workers.that_live("turns").filter(name=session.warm_on).exists() else ""
+    warm_on = session.warm_on if living.that_live("turns").filter(name=session.warm_on).exists() else ""
     session.delete()
     ring_inboxes(workspace_id)  # what its agent asked to be allowed for good is gone too
 

@@ -1,4 +1,4 @@
-"""Leases: a worker renews those of its turns whenever it says that it lives (`workers.SAID_EVERY`); a turn of
+"""Leases: a worker renews those of its turns whenever it says that it lives (`living.SAID_EVERY`); a turn of
 whom nobody hears any more is taken back."""
 
 import logging
@@ -10,10 +10,10 @@ from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents_app import workers
 from agents_app.errors import AgentError
 from agents_app.turns import finish, kept, ringing
-from agents_app.turns.worker import Holder
+from agents_app.workers import living
+from agents_app.workers.holder import Holder
 from sessions_app.models import EventType, Turn, TurnStatus
 from sessions_app.querysets import TurnQuerySet
 from sessions_app.streaming.bus import Payload
@@ -44,7 +44,7 @@ def release_predecessor(holder: Holder) -> int:
 def ring_for_waiting(after: timedelta = RUNG_AGAIN_AFTER) -> int:
     """Rings again for turns that stayed queued: their ring was lost, or its worker was. Not while no worker
     lives: what nobody takes would fill the broker's memory."""
-    if not workers.living("turns"):
+    if not living.count("turns"):
         return 0
     waiting = Turn.objects.filter(status=TurnStatus.QUEUED, created_at__lt=timezone.now() - after)
     free = waiting.exclude(session__turns__in=Turn.objects.active())

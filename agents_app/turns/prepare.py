@@ -9,8 +9,8 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 
-from agents_app import contexts
 from agents_app.errors import AgentError
+from agents_app.prompts import contexts
 from agents_app.rights.acting import is_somebodys
 from agents_app.rights.allowed import too_high
 from agents_app.rights.trust import is_above

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from agents_app.endings import to_its_end
 from agents_app.runtimes.events import Answered, BlockKind, Delta, Ready, Said, Used, Warned
 from agents_app.turns.kept import Row, row_of
+from agents_app.workers.endings import to_its_end
 from permissions_app.rules.decision import Decision
 from permissions_app.rules.ladder import ToolCall
 from sessions_app.models import EventType, SessionEvent

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from agents_app.contexts import CHARACTERS_A_TOKEN, tokens_of
+from agents_app.prompts.contexts import CHARACTERS_A_TOKEN, tokens_of
 from sessions_app.history import conversation
 from sessions_app.models import Session
 

@@ -3,11 +3,12 @@
 import logging
 from uuid import UUID
 
+from celery import current_app
 from kombu.exceptions import OperationalError
 
 log = logging.getLogger(__name__)
 
-
+RUN = "agents_app.tasks.run_session"  # by its name: what it leads to rings too
 SHARED = "turns"
 
 
@@ -16,11 +17,13 @@ def own_queue(worker: str) -> str:
     return f"{SHARED}.{worker}"
 
 
+def send(args: tuple[str], queue: str) -> None:
+    current_app.send_task(RUN, args=args, queue=queue)
+
+
 def ring_workers(session_id: UUID, warm_on: str = "") -> None:
     """Only after commit: a worker that is quicker than the transaction would find nothing."""
-    from agents_app.tasks import run_session
-
     try:
-        run_session.apply_async((str(session_id),), queue=own_queue(warm_on) if warm_on else SHARED)
+        send((str(session_id),), own_queue(warm_on) if warm_on else SHARED)
     except (OperationalError, OSError) as error:
         log.warning("The broker is away (%s); the turn waits for the next sweep.", error)

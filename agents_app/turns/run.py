@@ -20,7 +20,6 @@ from uuid import UUID
 from django.db import DatabaseError
 from django.utils.translation import gettext as _
 
-from agents_app.endings import end, to_its_end
 from agents_app.errors import AgentError
 from agents_app.runtimes.base import CannotResume, Run, Runtime
 from agents_app.runtimes.events import Ended, Ready
@@ -33,7 +32,8 @@ from agents_app.turns.prepare import Prepared, prepare
 from agents_app.turns.recorder import Recorder
 from agents_app.turns.ringing import ring_workers
 from agents_app.turns.watching import DEADLINE, TurnWatch
-from agents_app.turns.worker import Holder
+from agents_app.workers.endings import end, to_its_end
+from agents_app.workers.holder import Holder
 from sessions_app.history import transcripts
 from sessions_app.models import Message, Session, Turn
 from sessions_app.streaming.log import Hold, HoldLost
@@ -45,7 +45,7 @@ CLOSES_WITHIN = 30.0  # a runtime that has answered; each has shorter limits of 
 TOO_LATE = AgentError("deadline_exceeded", f"It ran for {DEADLINE.seconds // 60} minutes and was stopped.")
 
 
-async def run_session(session_id: UUID, holder: Holder, runtime: Runtime) -> None:
+async def run_waiting_turns(session_id: UUID, holder: Holder, runtime: Runtime) -> None:
     """Runs what waits in a session, in order, until nothing waits or another worker has it."""
     vault = None
     try:

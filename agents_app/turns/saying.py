@@ -10,8 +10,8 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents_app import workers
 from agents_app.turns.ringing import ring_workers
+from agents_app.workers import living
 from sessions_app.errors import Conflict
 from sessions_app.files import attachments
 from sessions_app.models import Attachment, EventType, Message, Session, Turn
@@ -22,8 +22,8 @@ from sessions_app.streaming.log import record, record_all
 def locked(sessions: SessionQuerySet) -> Session | None:
     """The one that something is said to, with its workspace, and with whether the worker lives that has it
     warm."""
-    living = workers.that_live("turns").filter(name=OuterRef("warm_on"))
-    found = sessions.annotate(is_warm=Exists(living)).select_for_update(of=("self",))
+    warm_there = living.that_live("turns").filter(name=OuterRef("warm_on"))
+    found = sessions.annotate(is_warm=Exists(warm_there)).select_for_update(of=("self",))
     session: Session | None = found.select_related("workspace").first()
     return session
 

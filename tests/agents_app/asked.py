@@ -7,7 +7,7 @@ from typing import Any
 
 from agents_app.runtimes.scripted import Use
 from agents_app.turns.opening import Opened
-from agents_app.turns.worker import Holder
+from agents_app.workers.holder import Holder
 from permissions_app.models import ToolRequest
 from sessions_app.models import SessionEvent
 from sessions_app.streaming import bus

@@ -3,7 +3,6 @@ from uuid import UUID
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from agents_app import tasks
 from agents_app.runtimes.scripted import ScriptedRuntime
 from agents_app.sandboxes import walls
 from agents_app.sandboxes.recorded import Recorded
@@ -37,7 +36,7 @@ class Rings(list[UUID]):
 def rings(monkeypatch: pytest.MonkeyPatch) -> Rings:
     """No broker stands behind the tests."""
     rung = Rings()
-    monkeypatch.setattr(tasks.run_session, "apply_async", rung.ring)
+    monkeypatch.setattr("agents_app.turns.ringing.send", rung.ring)
     return rung
 
 

@@ -13,8 +13,8 @@ from agents_app.turns import leases
 from agents_app.turns.abort import abort
 from agents_app.turns.claim import claim
 from agents_app.turns.opening import Opened, Opening, open_turn
-from agents_app.turns.run import run_session
-from agents_app.turns.worker import Holder
+from agents_app.turns.run import run_waiting_turns
+from agents_app.workers.holder import Holder
 from sessions_app.access.caller import Caller
 from sessions_app.models import Message, Session, SessionEvent, Turn
 from sessions_app.models.event import TERMINAL
@@ -40,7 +40,7 @@ class Engine:
 
     async def run(self, opened: Opened, holder: Holder | None = None) -> None:
         async with asyncio.timeout(PATIENCE):
-            await run_session(opened.session_id, holder or Holder("w"), self.runtime)
+            await run_waiting_turns(opened.session_id, holder or Holder("w"), self.runtime)
 
     async def answer(self, text: str, **more: Any) -> list[SessionEvent]:
         """Says it, runs it, and gives what was written of it."""

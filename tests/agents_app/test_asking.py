@@ -13,14 +13,14 @@ from django.db import DatabaseError
 from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 
-from agents_app import workers
 from agents_app.runtimes.scripted import Say, Use
 from agents_app.turns import leases
 from agents_app.turns.abort import abort
 from agents_app.turns.claim import claim
 from agents_app.turns.prepare import prepare
 from agents_app.turns.ringing import own_queue
-from agents_app.turns.worker import Holder
+from agents_app.workers import living
+from agents_app.workers.holder import Holder
 from permissions_app import asking, gate, services
 from permissions_app.models import RequestStatus, ToolRequest
 from permissions_app.rules.decision import Decision, allow, ask
@@ -392,7 +392,7 @@ class TestAnAnswerThatNobodyTook:
         opened = await engine.say("ask")
         await engine.run(opened)
         await Session.objects.aupdate(archived=True, warm_on="w")
-        await in_thread(workers.say_alive)("w", uuid4(), "turns")
+        await in_thread(living.say_alive)("w", uuid4(), "turns")
         await in_thread(services.grant)(engine.caller, (await ToolRequest.objects.aget()).pk)
         assert not (await Session.objects.aget()).archived
         assert rings.queues[-1] == own_queue("w")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agents_app.contexts import MOST_TOKENS, assemble, tokens_of
+from agents_app.prompts.contexts import MOST_TOKENS, assemble, tokens_of
 
 
 @pytest.fixture

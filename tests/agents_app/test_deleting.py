@@ -10,7 +10,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from agents_app import workers
 from agents_app.runtimes.scripted import Begin, Say, ScriptedRuntime, Use
 from agents_app.turns import claim as claiming
 from agents_app.turns import finish, leases
@@ -19,9 +18,10 @@ from agents_app.turns.claim import claim
 from agents_app.turns.deleting import delete
 from agents_app.turns.opening import Opened, Opening, open_turn
 from agents_app.turns.ringing import own_queue
-from agents_app.turns.run import run_session
+from agents_app.turns.run import run_waiting_turns
 from agents_app.turns.steering import inject
-from agents_app.turns.worker import Holder
+from agents_app.workers import living
+from agents_app.workers.holder import Holder
 from sessions_app import services
 from sessions_app.access.caller import Caller
 from sessions_app.access.services import caller_of_user
@@ -186,7 +186,7 @@ async def test_the_worker_that_keeps_an_agent_warm_lets_go_of_it(
     opened = await engine.say("hi")
     await engine.run(opened)
     holder = Holder("warm@here")
-    await in_thread(workers.say_alive)(holder.name, holder.boot, "turns")
+    await in_thread(living.say_alive)(holder.name, holder.boot, "turns")
     await Session.objects.aupdate(warm_on=holder.name)
     await deleted(engine, opened)
     assert (rings[-1], rings.queues[-1]) == (opened.session_id, own_queue(holder.name))
@@ -196,7 +196,7 @@ async def test_the_worker_that_keeps_an_agent_warm_lets_go_of_it(
         forgotten.append(session_id)
 
     monkeypatch.setattr(ScriptedRuntime, "forget", forget)
-    await run_session(rings[-1], holder, engine.runtime)
+    await run_waiting_turns(rings[-1], holder, engine.runtime)
     assert forgotten == [opened.session_id]
 
 

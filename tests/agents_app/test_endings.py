@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from agents_app import endings
-from agents_app.endings import end, to_its_end
+from agents_app.workers import endings
+from agents_app.workers.endings import end, to_its_end
 
 
 class Work:

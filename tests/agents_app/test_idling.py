@@ -9,7 +9,7 @@ from django.utils import timezone
 from agents_app.turns import finish, idling
 from agents_app.turns.claim import claim
 from agents_app.turns.opening import Opened, Opening, open_turn
-from agents_app.turns.worker import Holder
+from agents_app.workers.holder import Holder
 from sessions_app.access.caller import Caller
 from sessions_app.models import Kind, Session, SessionEvent, SessionStatus, Turn, TurnStatus
 

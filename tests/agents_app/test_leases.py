@@ -8,12 +8,12 @@ import pytest
 from django.db import DatabaseError
 from django.utils import timezone
 
-from agents_app import workers
 from agents_app.turns import finish, leases
 from agents_app.turns.abort import abort
 from agents_app.turns.claim import claim
 from agents_app.turns.opening import Opened, Opening, open_turn
-from agents_app.turns.worker import Holder
+from agents_app.workers import living
+from agents_app.workers.holder import Holder
 from sessions_app.access.caller import Caller
 from sessions_app.models import Session, SessionEvent, Turn, TurnStatus
 from sessions_app.streaming.log import Hold
@@ -153,7 +153,7 @@ def test_one_that_cannot_be_taken_back_does_not_keep_the_others_from_it(
 class TestTheRepeatedRing:
     @pytest.fixture(autouse=True)
     def a_worker_lives(self, opened: Opened, rung: list[UUID]) -> None:
-        workers.say_alive("w", Holder("w").boot, "turns")
+        living.say_alive("w", Holder("w").boot, "turns")
         rung.clear()
 
     def test_is_for_what_waits_for_five_seconds(self, opened: Opened, rung: list[UUID]) -> None:
@@ -197,8 +197,8 @@ class TestTheRepeatedRing:
 
     def test_is_not_while_nobody_would_hear_it(self, rung: list[UUID]) -> None:
         wait(seconds=6)
-        workers.forget_all()
-        workers.say_alive("b", Holder("b").boot, "background")
+        living.forget_all()
+        living.say_alive("b", Holder("b").boot, "background")
         assert (leases.ring_for_waiting(), rung) == (0, [])
 
 

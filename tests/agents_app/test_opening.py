@@ -12,10 +12,10 @@ from django.contrib.auth.models import User
 from django.test import override_settings
 from django.utils import timezone
 
-from agents_app import workers
 from agents_app.models import Worker
 from agents_app.turns.opening import MOST_WAITING, Opened, Opening, open_turn
 from agents_app.turns.ringing import SHARED
+from agents_app.workers import living
 from sessions_app import errors
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Membership, TrustLevel, Workspace
@@ -66,7 +66,7 @@ class TestWhatIsMade:
         def away(args: object, queue: str) -> None:
             raise ConnectionError("no broker")
 
-        monkeypatch.setattr("agents_app.tasks.run_session.apply_async", away)
+        monkeypatch.setattr("agents_app.turns.ringing.send", away)
         assert Turn.objects.get(pk=open_turn(as_ada, Opening("hi")).turn_id).status == TurnStatus.QUEUED
 
     def test_a_title_has_at_most_sixty_characters_of_the_first_line(self, as_ada: Caller) -> None:
@@ -148,7 +148,7 @@ class TestWhereItIsRungFor:
     ) -> None:
         opened = open_turn(as_ada, Opening("hi"))
         Session.objects.update(warm_on="w")
-        workers.say_alive("w", uuid4(), queue)
+        living.say_alive("w", uuid4(), queue)
         Worker.objects.update(seen_at=timezone.now() - timedelta(seconds=seen))
         rings.queues.clear()
         open_turn(as_ada, again(opened))
@@ -159,8 +159,8 @@ class TestWhereItIsRungFor:
     ) -> None:
         opened, boot = open_turn(as_ada, Opening("hi")), uuid4()
         Session.objects.update(warm_on="w")
-        workers.say_alive("w", boot, "turns")
-        workers.say_goodbye("w", boot)
+        living.say_alive("w", boot, "turns")
+        living.say_goodbye("w", boot)
         open_turn(as_ada, again(opened))
         assert rings.queues == [SHARED, SHARED]
 

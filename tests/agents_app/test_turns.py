@@ -15,7 +15,7 @@ from agents_app.runtimes.scripted import Begin, Say, Use
 from agents_app.turns import prepare as preparing
 from agents_app.turns.claim import claim
 from agents_app.turns.opening import Opening, open_turn
-from agents_app.turns.worker import Holder
+from agents_app.workers.holder import Holder
 from permissions_app.audit import Entry
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace

@@ -14,7 +14,7 @@ from agents_app.turns import prepare as preparing
 from agents_app.turns import run as running
 from agents_app.turns.abort import abort
 from agents_app.turns.claim import claim
-from agents_app.turns.worker import Holder
+from agents_app.workers.holder import Holder
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace
 from sessions_app.access.services import caller_of_user

@@ -37,7 +37,6 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from agents_app import tasks, workers
 from agents_app.runtimes.base import RunRequest, Waits
 from agents_app.runtimes.scripted import (
     Begin,
@@ -55,9 +54,10 @@ from agents_app.turns import idling, leases, ringing, steering
 from agents_app.turns.abort import abort
 from agents_app.turns.deleting import delete
 from agents_app.turns.opening import Opening, open_turn
-from agents_app.turns.run import run_session
+from agents_app.turns.run import run_waiting_turns
 from agents_app.turns.watching import DEADLINE
-from agents_app.turns.worker import Holder
+from agents_app.workers import living
+from agents_app.workers.holder import Holder
 from permissions_app import services as permissions
 from permissions_app.gate import Gate
 from permissions_app.models import RequestStatus, ToolRequest
@@ -332,7 +332,7 @@ class Turns(RuleBasedStateMachine):
         self.patch.setattr(bus, "_loop", self.loop)
         self.patch.setattr(bus, "_in_order", asyncio.Lock())
         self.patch.setattr(bus, "unfinished", self._unfinished)
-        self.patch.setattr(tasks.run_session, "apply_async", self._rung)
+        self.patch.setattr("agents_app.turns.ringing.send", self._rung)
 
     def _unfinished(self, session_id: UUID) -> Payload | None:
         """Whoever asks would wait for a loop that only moves by hand."""
@@ -502,7 +502,7 @@ class Turns(RuleBasedStateMachine):
             self.loop.dispose()
             self.patch.undo()
             Session.objects.all().delete()
-            workers.forget_all()
+            living.forget_all()
 
     def _let_all_come_to_its_end(self) -> None:
         self.bus.is_deaf = False
@@ -637,7 +637,7 @@ class Turns(RuleBasedStateMachine):
     def _hear_a_ring(self, life: Life) -> None:
         context = copy_context()
         context.run(owner.set, life)
-        run = run_session(self._queue_of(life).pop(0), life.holder, self.agents)
+        run = run_waiting_turns(self._queue_of(life).pop(0), life.holder, self.agents)
         life.tasks.append(self.loop.create_task(run, context=context))
 
     def _start(self, name: str) -> None:
@@ -645,7 +645,7 @@ class Turns(RuleBasedStateMachine):
         life = self.lives[name] = Life(name)
         self.all_lives.append(life)
         leases.release_predecessor(life.holder)
-        workers.say_alive(name, life.holder.boot, "turns")
+        living.say_alive(name, life.holder.boot, "turns")
         leases.ring_for_waiting(timedelta())
 
     def _pass_time(self, seconds: float) -> None:
@@ -657,7 +657,7 @@ class Turns(RuleBasedStateMachine):
         for life in self._well():
             leases.renew(life.holder)
             if self.lives[life.holder.name] is life:
-                workers.say_alive(life.holder.name, life.holder.boot, "turns")
+                living.say_alive(life.holder.name, life.holder.boot, "turns")
 
 
 def newest_row() -> int:

@@ -15,8 +15,8 @@ from agents_app.runtimes.base import RunRequest, Waits
 from agents_app.runtimes.scripted import Begin, Break, Fail, Say, ScriptedRuntime, Stop
 from agents_app.turns import finish, leases, watching
 from agents_app.turns import run as running
-from agents_app.turns.run import run_session
-from agents_app.turns.worker import Holder
+from agents_app.turns.run import run_waiting_turns
+from agents_app.workers.holder import Holder
 from permissions_app.gate import Gate
 from sessions_app.access.models import TrustLevel, Workspace
 from sessions_app.models import Kind, Session, SessionStatus, Turn, TurnStatus
@@ -253,7 +253,7 @@ async def test_what_fails_for_one_session_leaves_the_worker_free_for_the_next(
     engine.runtime.scripts["one"] = [Break()]
     first = await engine.say("one")
     await engine.say("two", session_id=first.session_id)
-    await run_session(first.session_id, Holder("w"), engine.runtime)
+    await run_waiting_turns(first.session_id, Holder("w"), engine.runtime)
     assert [request.text for request in engine.runtime.requests] == ["one", "two"]
 
 

@@ -14,7 +14,7 @@ from agents_app.turns.opening import Opened
 from agents_app.turns.prepare import prepare
 from agents_app.turns.starting import INTERRUPTED, SHOWN
 from agents_app.turns.steering import inject
-from agents_app.turns.worker import Holder
+from agents_app.workers.holder import Holder
 from sessions_app.history import transcripts
 from sessions_app.models import Kind, Message, Session, SessionEvent, TurnStatus
 from sessions_app.threads import in_thread

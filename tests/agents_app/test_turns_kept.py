@@ -14,7 +14,7 @@ from agents_app.turns.claim import claim
 from agents_app.turns.opening import Opened
 from agents_app.turns.recorder import Recorder
 from agents_app.turns.starting import INTERRUPTED, SHOWN
-from agents_app.turns.worker import Holder
+from agents_app.workers.holder import Holder
 from sessions_app.history import conversation
 from sessions_app.models import Kind, Session, SessionEvent, Turn
 from sessions_app.streaming import bus

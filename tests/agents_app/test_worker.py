@@ -10,15 +10,15 @@ from typing import Any, cast
 
 import pytest
 
-from agents_app import workers
 from agents_app.model import chosen
 from agents_app.model.chosen import Typed
 from agents_app.model.endpoint import ModelEndpoint
 from agents_app.runtimes.scripted import Hold, ScriptedRuntime
 from agents_app.turns.claim import claim
 from agents_app.turns.opening import Opened, Opening, open_turn
-from agents_app.turns.worker import Holder
-from agents_app.worker import MOST_FILES, TurnWorker
+from agents_app.workers import living
+from agents_app.workers.holder import Holder
+from agents_app.workers.turn_worker import MOST_FILES, TurnWorker
 from sessions_app.access.caller import Caller
 from sessions_app.models import Turn
 
@@ -64,9 +64,9 @@ def status(opened: Opened) -> str:
 def test_it_runs_what_it_is_rung_for_and_lives(
     worker: TurnWorker, opened: Opened, scripted: ScriptedRuntime
 ) -> None:
-    worker.run_session(opened.session_id)
+    worker.serve(opened.session_id)
     assert status(opened) == "done"
-    assert workers.living("turns") == 1
+    assert living.count("turns") == 1
 
 
 def test_it_takes_back_at_its_start_what_its_last_life_held(
@@ -87,11 +87,11 @@ def test_told_to_stop_it_puts_back_what_outlives_the_grace_and_claims_nothing_mo
     scripted.scripts["hi"] = [Hold(cast(asyncio.Event, reached), asyncio.Event(), deaf=True)]
     other = open_turn(as_ada, Opening("ho"))
     with ThreadPoolExecutor(1) as threads:
-        running = threads.submit(worker.run_session, opened.session_id)
+        running = threads.submit(worker.serve, opened.session_id)
         assert reached.wait(PATIENCE)
         worker.drain(0)
         running.result(PATIENCE)
-    worker.run_session(other.session_id)
+    worker.serve(other.session_id)
     assert [status(each) for each in (opened, other)] == ["queued", "queued"]
     assert scripted.open_runs == 0
 
@@ -102,7 +102,7 @@ def test_told_to_stop_it_lets_a_turn_end_within_the_grace(
     reached, go_on = threading.Event(), asyncio.Event()
     scripted.scripts["hi"] = [Hold(cast(asyncio.Event, reached), go_on)]
     with ThreadPoolExecutor(1) as threads:
-        running = threads.submit(worker.run_session, opened.session_id)
+        running = threads.submit(worker.serve, opened.session_id)
         assert reached.wait(PATIENCE)
         next_one = open_turn(as_ada, Opening("and now?", opened.session_id))
         worker.drain(PATIENCE)
@@ -121,7 +121,7 @@ def test_a_key_that_was_entered_counts_for_the_next_turn_and_for_one_that_runs(
     monkeypatch.setattr(chosen, "check", lambda endpoint, kind: "")
     assert worker._door.upstream.is_demo
     chosen.save(as_ada, Typed("sk-ant-the-first"))
-    worker.run_session(opened.session_id)
+    worker.serve(opened.session_id)
     assert worker._door.upstream.header == ("x-api-key", "sk-ant-the-first")
     reached, go_on, led = threading.Event(), asyncio.Event(), threading.Event()
     scripted.scripts["and now?"] = [Hold(cast(asyncio.Event, reached), go_on)]
@@ -134,7 +134,7 @@ def test_a_key_that_was_entered_counts_for_the_next_turn_and_for_one_that_runs(
 
     next_one = open_turn(as_ada, Opening("and now?", opened.session_id))
     with ThreadPoolExecutor(1) as threads:
-        running = threads.submit(worker.run_session, next_one.session_id)
+        running = threads.submit(worker.serve, next_one.session_id)
         assert reached.wait(PATIENCE)
         monkeypatch.setattr(worker._door, "lead_to", watched)
         chosen.remove(as_ada)
@@ -146,4 +146,4 @@ def test_a_key_that_was_entered_counts_for_the_next_turn_and_for_one_that_runs(
 
 def test_closed_it_is_gone(worker: TurnWorker) -> None:
     worker.close()
-    assert workers.living("turns") == 0
+    assert living.count("turns") == 0

@@ -9,10 +9,9 @@ from django.contrib.auth.models import User
 from django.db.backends.utils import CursorWrapper
 from django.test import Client
 
-from agents_app import tasks
 from agents_app.runtimes.scripted import ScriptedRuntime
-from agents_app.turns.run import run_session
-from agents_app.turns.worker import Holder
+from agents_app.turns.run import run_waiting_turns
+from agents_app.workers.holder import Holder
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Scope
 from tests.api.web import Headers, Web
@@ -23,7 +22,7 @@ Key = Callable[..., Headers]
 @pytest.fixture(autouse=True)
 def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody runs what is said, unless a test takes `worker`."""
-    monkeypatch.setattr(tasks.run_session, "apply_async", lambda args, queue: None)
+    monkeypatch.setattr("agents_app.turns.ringing.send", lambda args, queue: None)
 
 
 @pytest.fixture(autouse=True)
@@ -43,12 +42,12 @@ async def worker(
     running: set[asyncio.Task[None]] = set()
 
     def begin(session_id: UUID) -> None:
-        running.add(loop.create_task(run_session(session_id, Holder("w"), scripted)))
+        running.add(loop.create_task(run_waiting_turns(session_id, Holder("w"), scripted)))
 
     def ring(args: tuple[str], queue: str) -> None:
         loop.call_soon_threadsafe(begin, UUID(args[0]))
 
-    monkeypatch.setattr(tasks.run_session, "apply_async", ring)
+    monkeypatch.setattr("agents_app.turns.ringing.send", ring)
     yield scripted
     async with asyncio.timeout(15):
         await asyncio.gather(*running)

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator  # noqa: E402
 from contextlib import asynccontextmanager  # noqa: E402
 from typing import Any  # noqa: E402
 
-from agents_app import tasks  # noqa: E402
+from agents_app.turns import ringing  # noqa: E402
 from parachute_site.asgi import application as ours  # noqa: E402
 from parachute_site.entrance.channel import Channel  # noqa: E402
 from parachute_site.entrance.rules import Patience  # noqa: E402
@@ -35,7 +35,7 @@ async def subscribe(topic: str) -> AsyncIterator[Any]:
 
 bus.subscribe = subscribe  # type: ignore[method-assign]
 Channel.patience = Patience(headers=0.3, body=1)
-tasks.run_session.apply_async = lambda args, queue: None
+ringing.send = lambda args, queue: None
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:

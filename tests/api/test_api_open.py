@@ -8,7 +8,7 @@ import pytest
 from django.db import DatabaseError
 from django.db.backends.utils import CursorWrapper
 
-from agents_app import workers
+from agents_app.workers import living
 from sessions_app.access.models import Workspace
 from sessions_app.threads import in_thread
 from tests.api.web import Web
@@ -43,7 +43,7 @@ async def test_not_ready_says_in_a_sentence_what_is_missing(nobody: Web) -> None
 
 async def test_workers_that_say_they_live_are_counted(nobody: Web) -> None:
     for queue in ("turns", "background"):
-        await in_thread(workers.say_alive)(f"{queue}-1", uuid4(), queue)
+        await in_thread(living.say_alive)(f"{queue}-1", uuid4(), queue)
     assert (await nobody.get("/api/health/ready")).json["checks"]["workers"] == "ok"
 
 

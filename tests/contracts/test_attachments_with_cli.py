@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from agents_app import tasks
 from agents_app.model.demo.conversation import Asked
 from agents_app.model.demo.wire import Reply, say
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
@@ -38,7 +37,7 @@ async def engine(
     model: ScriptedModel, as_ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Engine]:
     sandbox_that_runs("bubblewrap")
-    monkeypatch.setattr(tasks.run_session, "apply_async", lambda args, queue: None)
+    monkeypatch.setattr("agents_app.turns.ringing.send", lambda args, queue: None)
     async with door_to(model.url) as door:
         runtime = ClaudeRuntime(door, most_warm=0)
         yield Engine(as_ada, runtime)  # type: ignore[arg-type]

@@ -2,14 +2,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from agents_app import tasks
 from sessions_app.access.models import Workspace
 from tests.pages.browsing import Enter
 
 
 @pytest.fixture(autouse=True)
 def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks.run_session, "apply_async", lambda args, queue: None)
+    monkeypatch.setattr("agents_app.turns.ringing.send", lambda args, queue: None)
 
 
 @pytest.fixture

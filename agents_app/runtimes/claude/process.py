@@ -27,7 +27,6 @@ from agents_app import launcher
 from agents_app.carrying.carrier import Carrier
 from agents_app.egress.door import Egress, EgressPass
 from agents_app.egress.reach import Reach
-from agents_app.endings import to_its_end
 from agents_app.launcher.outward import outward
 from agents_app.model.door import Door, Trouble
 from agents_app.runtimes.base import RunRequest
@@ -38,6 +37,7 @@ from agents_app.runtimes.claude.options import STANDS, Doors, Hooks, Until, laun
 from agents_app.sandboxes import neighbours
 from agents_app.sandboxes.base import CannotConfine, Launch
 from agents_app.sandboxes.mounts import named_paths, settings_held, shows
+from agents_app.workers.endings import to_its_end
 from permissions_app.audit import PLATFORM
 from permissions_app.audit.decisions import TurnAudit
 from permissions_app.gate import Answer, Carried

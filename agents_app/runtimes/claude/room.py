@@ -15,8 +15,8 @@ from uuid import UUID
 
 from django.utils.translation import gettext as _
 
-from agents_app import endings
 from agents_app.runtimes.base import RunFailed
+from agents_app.workers import endings
 from sessions_app.files.folders import remove_all
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,6 @@ from django.conf import settings
 
 from agents_app.egress.door import Egress
 from agents_app.egress.reach import Reach
-from agents_app.endings import to_its_end
 from agents_app.model.door import Door
 from agents_app.runtimes.base import CannotResume, HeldBack, NotThisTime, RunFailed, RunRequest, Waits
 from agents_app.runtimes.claude.failures import failure_to_start
@@ -27,6 +26,7 @@ from agents_app.runtimes.claude.starts import Starts
 from agents_app.runtimes.claude.translate import Translator
 from agents_app.runtimes.claude.warm import MOST, WarmProcesses
 from agents_app.runtimes.events import Answered, Ended, Ready, RuntimeEvent, Used
+from agents_app.workers.endings import to_its_end
 from permissions_app.gate import Answer, Carried, Gate
 from permissions_app.rules.decision import Decision, Verdict
 from permissions_app.rules.deny_list import cli_deny_rules

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from agents_app.endings import to_its_end
 from agents_app.runtimes.base import RunRequest
 from agents_app.runtimes.claude import memory
 from agents_app.runtimes.claude.process import ClaudeProcess, Fingerprint
+from agents_app.workers.endings import to_its_end
 
 log = logging.getLogger(__name__)
 

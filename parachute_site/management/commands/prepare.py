@@ -9,8 +9,8 @@ from django.core.management import BaseCommand, call_command
 from django.db import DatabaseError, connection
 from django.urls import reverse
 
-from agents_app import workers
 from agents_app.model import chosen
+from agents_app.workers import living
 from sessions_app.access import services
 
 
@@ -27,7 +27,7 @@ class Command(BaseCommand):
             sys.exit(2)
         call_command("migrate", verbosity=0, interactive=False)
         if not settings.ENVIRONMENT.redis_url:
-            workers.forget_all()  # all workers are on this machine, and none has been started yet
+            living.forget_all()  # all workers are on this machine, and none has been started yet
         workspace = services.first_workspace(
             settings.PARACHUTE_VAULT, vault_is_chosen=settings.PARACHUTE_VAULT_IS_CHOSEN
         )

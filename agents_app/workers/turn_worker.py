@@ -13,15 +13,15 @@ from uuid import UUID
 from django.conf import settings
 from django.db import Error as DatabaseProblem
 
-from agents_app import workers
 from agents_app.egress.door import Egress
 from agents_app.model import chosen
 from agents_app.model.door import Door
 from agents_app.runtimes.base import Runtime
 from agents_app.sandboxes import walls
 from agents_app.turns import leases, ringing
-from agents_app.turns.run import run_session
-from agents_app.turns.worker import Holder
+from agents_app.turns.run import run_waiting_turns
+from agents_app.workers import living
+from agents_app.workers.holder import Holder
 from sessions_app.threads import in_thread
 
 log = logging.getLogger(__name__)
@@ -59,13 +59,13 @@ class TurnWorker:
         self._thread.start()
         asyncio.run_coroutine_threadsafe(self._open(), self._loop).result()
 
-    def run_session(self, session_id: UUID) -> None:
+    def serve(self, session_id: UUID) -> None:
         """Returns when nothing waits in the session any more. Called by many threads at once."""
         if self.holder.is_draining:
             ringing.ring_workers(session_id)  # for a worker that stays, or the next start
             return
         try:
-            asyncio.run_coroutine_threadsafe(self._run_session(session_id), self._loop).result()
+            asyncio.run_coroutine_threadsafe(self._serve(session_id), self._loop).result()
         except CancelledError:
             log.info("Session %s goes back to the queue.", session_id)
 
@@ -79,13 +79,13 @@ class TurnWorker:
         self.holder.is_draining = True
         asyncio.run_coroutine_threadsafe(self._close(), self._loop).result()
 
-    async def _run_session(self, session_id: UUID) -> None:
+    async def _serve(self, session_id: UUID) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._turns.add(task)
         try:
             await self._look_for_key()
-            await run_session(session_id, self.holder, self._runtime)
+            await run_waiting_turns(session_id, self.holder, self._runtime)
         finally:
             self._turns.discard(task)
 
@@ -127,7 +127,7 @@ class TurnWorker:
     async def _renew(self) -> None:
         """In the loop and not beside it: a loop that is stuck shall lose its turns."""
         while True:
-            await asyncio.sleep(workers.SAID_EVERY)
+            await asyncio.sleep(living.SAID_EVERY)
             try:
                 await self._say_alive()
             except Exception:
@@ -135,7 +135,7 @@ class TurnWorker:
 
     async def _say_alive(self) -> None:
         await in_thread(leases.renew)(self.holder)
-        await in_thread(workers.say_alive)(self.holder.name, self.holder.boot, "turns")
+        await in_thread(living.say_alive)(self.holder.name, self.holder.boot, "turns")
 
     async def _close(self) -> None:
         self._cancel_turns()
@@ -148,7 +148,7 @@ class TurnWorker:
         await self._runtime.close()
         await self._door.close()
         self._egress.close()
-        await in_thread(workers.say_goodbye)(self.holder.name, self.holder.boot)
+        await in_thread(living.say_goodbye)(self.holder.name, self.holder.boot)
 
 
 def start(name: str) -> TurnWorker:

@@ -31,5 +31,5 @@ def that_live(queue: str) -> QuerySet[Worker]:
     return Worker.objects.filter(queue=queue, seen_at__gt=timezone.now() - GONE_AFTER)
 
 
-def living(queue: str) -> int:
+def count(queue: str) -> int:
     return that_live(queue).count()

@@ -1,0 +1,1 @@
+"""What an agent is told before the first message."""
