@@ -8,7 +8,7 @@ from typing import Any
 from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
 
 from agents_app.errors import KINDS
-from agents_app.turns.opening import Opened
+from agents_app.turns.said.opening import Opened
 from sessions_app.access.models import Scope
 from sessions_app.errors import ParachuteError
 from sessions_app.models.event import TERMINAL, EventType

@@ -22,10 +22,10 @@ from agents_app.schemas import (
     idempotency_key,
 )
 from agents_app.turns import reading
-from agents_app.turns.abort import abort
-from agents_app.turns.deleting import delete
-from agents_app.turns.opening import Opened, open_turn
-from agents_app.turns.steering import inject
+from agents_app.turns.said.abort import abort
+from agents_app.turns.said.deleting import delete
+from agents_app.turns.said.opening import Opened, open_turn
+from agents_app.turns.said.steering import inject
 from sessions_app.access.caller import Caller
 from sessions_app.api import caller_of, router
 from sessions_app.schemas import SessionChange, SessionOut, refusals

@@ -6,8 +6,8 @@ from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
 from agents_app.schemas import AbortRequest, ChatRequest, idempotency_key
-from agents_app.turns.abort import abort
-from agents_app.turns.opening import open_turn
+from agents_app.turns.said.abort import abort
+from agents_app.turns.said.opening import open_turn
 from permissions_app import services
 from permissions_app.inbox import follow_inbox
 from permissions_app.schemas import AnswerOrder, SessionDenyOrder, SessionGrantOrder

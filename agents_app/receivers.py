@@ -4,7 +4,7 @@ from typing import Any
 
 from django.dispatch import receiver
 
-from agents_app.turns import tickets
+from agents_app.turns.said import tickets
 from permissions_app.models import ToolRequest
 from permissions_app.signals import granted_late
 from sessions_app.access.caller import Caller

@@ -5,7 +5,7 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 from pydantic import Field
 
-from agents_app.turns.opening import Opening
+from agents_app.turns.said.opening import Opening
 from sessions_app.errors import Invalid
 from sessions_app.files.attachments import Given
 from sessions_app.schemas import Order, Wire

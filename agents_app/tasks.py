@@ -2,7 +2,7 @@ from uuid import UUID
 
 from celery import shared_task
 
-from agents_app.turns import idling, leases
+from agents_app.turns.held import idling, leases
 
 
 @shared_task

@@ -7,8 +7,8 @@ from uuid import UUID, uuid4
 from django.db import transaction
 from django.utils import timezone
 
-from agents_app.turns.claim import claim
-from agents_app.workers.holder import Holder
+from agents_app.turns.held.claim import claim
+from agents_app.turns.held.holder import Holder
 from permissions_app.models import RequestKind, ToolRequest
 from permissions_app.services import ask
 from permissions_app.services.asked import Wanted

@@ -18,10 +18,10 @@ from agents_app.model import chosen
 from agents_app.model.door import Door
 from agents_app.runtimes.base import Runtime
 from agents_app.sandboxes import walls
-from agents_app.turns import leases, ringing
-from agents_app.turns.run import run_waiting_turns
+from agents_app.turns.held import leases, ringing
+from agents_app.turns.held.holder import Holder
+from agents_app.turns.running.run import run_waiting_turns
 from agents_app.workers import living
-from agents_app.workers.holder import Holder
 from sessions_app.threads import in_thread
 
 log = logging.getLogger(__name__)

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from agents_app.runtimes.scripted import Use
-from agents_app.turns.opening import Opened
-from agents_app.workers.holder import Holder
+from agents_app.turns.held.holder import Holder
+from agents_app.turns.said.opening import Opened
 from permissions_app.models import ToolRequest
 from sessions_app.models import SessionEvent
 from sessions_app.streaming import bus

@@ -36,7 +36,7 @@ class Rings(list[UUID]):
 def rings(monkeypatch: pytest.MonkeyPatch) -> Rings:
     """No broker stands behind the tests."""
     rung = Rings()
-    monkeypatch.setattr("agents_app.turns.ringing.send", rung.ring)
+    monkeypatch.setattr("agents_app.turns.held.ringing.send", rung.ring)
     return rung
 
 
@@ -51,4 +51,4 @@ def behind_a_wall(monkeypatch: pytest.MonkeyPatch) -> None:
     sandbox = Recorded()
     sandbox.is_wall = True
     monkeypatch.setattr(walls, "wall_for", lambda *_: walls.Wall(sandbox))
-    monkeypatch.setattr("agents_app.turns.prepare.wall_for", walls.wall_for)
+    monkeypatch.setattr("agents_app.turns.running.prepare.wall_for", walls.wall_for)

@@ -9,12 +9,12 @@ from uuid import UUID
 from django.utils import timezone
 
 from agents_app.runtimes.scripted import Hold, ScriptedRuntime
-from agents_app.turns import leases
-from agents_app.turns.abort import abort
-from agents_app.turns.claim import claim
-from agents_app.turns.opening import Opened, Opening, open_turn
-from agents_app.turns.run import run_waiting_turns
-from agents_app.workers.holder import Holder
+from agents_app.turns.held import leases
+from agents_app.turns.held.claim import claim
+from agents_app.turns.held.holder import Holder
+from agents_app.turns.running.run import run_waiting_turns
+from agents_app.turns.said.abort import abort
+from agents_app.turns.said.opening import Opened, Opening, open_turn
 from sessions_app.access.caller import Caller
 from sessions_app.models import Message, Session, SessionEvent, Turn
 from sessions_app.models.event import TERMINAL

@@ -14,13 +14,13 @@ from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 
 from agents_app.runtimes.scripted import Say, Use
-from agents_app.turns import leases
-from agents_app.turns.abort import abort
-from agents_app.turns.claim import claim
-from agents_app.turns.prepare import prepare
-from agents_app.turns.ringing import own_queue
+from agents_app.turns.held import leases
+from agents_app.turns.held.claim import claim
+from agents_app.turns.held.holder import Holder
+from agents_app.turns.held.ringing import own_queue
+from agents_app.turns.running.prepare import prepare
+from agents_app.turns.said.abort import abort
 from agents_app.workers import living
-from agents_app.workers.holder import Holder
 from permissions_app import asking, gate, services
 from permissions_app.models import RequestStatus, ToolRequest
 from permissions_app.rules.decision import Decision, allow, ask

@@ -8,8 +8,8 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError
 
 from agents_app.runtimes.scripted import Say, Use
-from agents_app.turns import attached, saying
-from agents_app.turns.opening import Opened, Opening, open_turn
+from agents_app.turns.said import attached, saying
+from agents_app.turns.said.opening import Opened, Opening, open_turn
 from sessions_app import errors
 from sessions_app.access.caller import Caller
 from sessions_app.access.services import caller_of_user

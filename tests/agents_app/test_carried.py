@@ -8,7 +8,7 @@ import pytest
 
 from agents_app.carrying.edits import NOT_FOUND
 from agents_app.runtimes.scripted import Say, Use
-from agents_app.turns import leases
+from agents_app.turns.held import leases
 from permissions_app import audit, services
 from permissions_app.models import ToolRequest
 from sessions_app.access.models import Workspace

@@ -11,17 +11,18 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from agents_app.runtimes.scripted import Begin, Say, ScriptedRuntime, Use
-from agents_app.turns import claim as claiming
-from agents_app.turns import finish, leases
-from agents_app.turns import run as running
-from agents_app.turns.claim import claim
-from agents_app.turns.deleting import delete
-from agents_app.turns.opening import Opened, Opening, open_turn
-from agents_app.turns.ringing import own_queue
-from agents_app.turns.run import run_waiting_turns
-from agents_app.turns.steering import inject
+from agents_app.turns.held import claim as claiming
+from agents_app.turns.held import leases
+from agents_app.turns.held.claim import claim
+from agents_app.turns.held.holder import Holder
+from agents_app.turns.held.ringing import own_queue
+from agents_app.turns.running import finish
+from agents_app.turns.running import run as running
+from agents_app.turns.running.run import run_waiting_turns
+from agents_app.turns.said.deleting import delete
+from agents_app.turns.said.opening import Opened, Opening, open_turn
+from agents_app.turns.said.steering import inject
 from agents_app.workers import living
-from agents_app.workers.holder import Holder
 from sessions_app import services
 from sessions_app.access.caller import Caller
 from sessions_app.access.services import caller_of_user

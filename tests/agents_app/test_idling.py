@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from agents_app.turns import finish, idling
-from agents_app.turns.claim import claim
-from agents_app.turns.opening import Opened, Opening, open_turn
-from agents_app.workers.holder import Holder
+from agents_app.turns.held import idling
+from agents_app.turns.held.claim import claim
+from agents_app.turns.held.holder import Holder
+from agents_app.turns.running import finish
+from agents_app.turns.said.opening import Opened, Opening, open_turn
 from sessions_app.access.caller import Caller
 from sessions_app.models import Kind, Session, SessionEvent, SessionStatus, Turn, TurnStatus
 

@@ -8,12 +8,13 @@ import pytest
 from django.db import DatabaseError
 from django.utils import timezone
 
-from agents_app.turns import finish, leases
-from agents_app.turns.abort import abort
-from agents_app.turns.claim import claim
-from agents_app.turns.opening import Opened, Opening, open_turn
+from agents_app.turns.held import leases
+from agents_app.turns.held.claim import claim
+from agents_app.turns.held.holder import Holder
+from agents_app.turns.running import finish
+from agents_app.turns.said.abort import abort
+from agents_app.turns.said.opening import Opened, Opening, open_turn
 from agents_app.workers import living
-from agents_app.workers.holder import Holder
 from sessions_app.access.caller import Caller
 from sessions_app.models import Session, SessionEvent, Turn, TurnStatus
 from sessions_app.streaming.log import Hold

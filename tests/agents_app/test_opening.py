@@ -13,8 +13,8 @@ from django.test import override_settings
 from django.utils import timezone
 
 from agents_app.models import Worker
-from agents_app.turns.opening import MOST_WAITING, Opened, Opening, open_turn
-from agents_app.turns.ringing import SHARED
+from agents_app.turns.held.ringing import SHARED
+from agents_app.turns.said.opening import MOST_WAITING, Opened, Opening, open_turn
 from agents_app.workers import living
 from sessions_app import errors
 from sessions_app.access.caller import Caller
@@ -66,7 +66,7 @@ class TestWhatIsMade:
         def away(args: object, queue: str) -> None:
             raise ConnectionError("no broker")
 
-        monkeypatch.setattr("agents_app.turns.ringing.send", away)
+        monkeypatch.setattr("agents_app.turns.held.ringing.send", away)
         assert Turn.objects.get(pk=open_turn(as_ada, Opening("hi")).turn_id).status == TurnStatus.QUEUED
 
     def test_a_title_has_at_most_sixty_characters_of_the_first_line(self, as_ada: Caller) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agents_app.turns.prepare import as_permitted
+from agents_app.turns.running.prepare import as_permitted
 from permissions_app.rules.setting import Setting, Trust
 from sessions_app.models import Kind, Session
 

@@ -11,8 +11,8 @@ from django.db import DatabaseError
 from agents_app.egress.reach import MOST_AT_ONCE, MOST_UNTOLD, Reach
 from agents_app.runtimes.base import RunRequest, Waits
 from agents_app.runtimes.scripted import Hold, Say, ScriptedRun, ScriptedRuntime, Use
-from agents_app.turns.opening import Opened
-from agents_app.turns.steering import inject
+from agents_app.turns.said.opening import Opened
+from agents_app.turns.said.steering import inject
 from permissions_app import asking, services
 from permissions_app.audit import Entry
 from permissions_app.gate import Gate

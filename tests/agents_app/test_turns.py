@@ -12,10 +12,10 @@ from django.test.utils import CaptureQueriesContext
 from agents_app.errors import AgentError
 from agents_app.runtimes.events import BlockKind
 from agents_app.runtimes.scripted import Begin, Say, Use
-from agents_app.turns import prepare as preparing
-from agents_app.turns.claim import claim
-from agents_app.turns.opening import Opening, open_turn
-from agents_app.workers.holder import Holder
+from agents_app.turns.held.claim import claim
+from agents_app.turns.held.holder import Holder
+from agents_app.turns.running import prepare as preparing
+from agents_app.turns.said.opening import Opening, open_turn
 from permissions_app.audit import Entry
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace

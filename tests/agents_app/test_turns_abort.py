@@ -9,12 +9,13 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from agents_app.runtimes.scripted import Begin, Fail, Say, Use
-from agents_app.turns import leases, watching
-from agents_app.turns import prepare as preparing
-from agents_app.turns import run as running
-from agents_app.turns.abort import abort
-from agents_app.turns.claim import claim
-from agents_app.workers.holder import Holder
+from agents_app.turns.held import leases
+from agents_app.turns.held.claim import claim
+from agents_app.turns.held.holder import Holder
+from agents_app.turns.running import prepare as preparing
+from agents_app.turns.running import run as running
+from agents_app.turns.running import watching
+from agents_app.turns.said.abort import abort
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace
 from sessions_app.access.services import caller_of_user

@@ -50,14 +50,15 @@ from agents_app.runtimes.scripted import (
     Stop,
     Use,
 )
-from agents_app.turns import idling, leases, ringing, steering
-from agents_app.turns.abort import abort
-from agents_app.turns.deleting import delete
-from agents_app.turns.opening import Opening, open_turn
-from agents_app.turns.run import run_waiting_turns
-from agents_app.turns.watching import DEADLINE
+from agents_app.turns.held import idling, leases, ringing
+from agents_app.turns.held.holder import Holder
+from agents_app.turns.running.run import run_waiting_turns
+from agents_app.turns.running.watching import DEADLINE
+from agents_app.turns.said import steering
+from agents_app.turns.said.abort import abort
+from agents_app.turns.said.deleting import delete
+from agents_app.turns.said.opening import Opening, open_turn
 from agents_app.workers import living
-from agents_app.workers.holder import Holder
 from permissions_app import services as permissions
 from permissions_app.gate import Gate
 from permissions_app.models import RequestStatus, ToolRequest
@@ -332,7 +333,7 @@ class Turns(RuleBasedStateMachine):
         self.patch.setattr(bus, "_loop", self.loop)
         self.patch.setattr(bus, "_in_order", asyncio.Lock())
         self.patch.setattr(bus, "unfinished", self._unfinished)
-        self.patch.setattr("agents_app.turns.ringing.send", self._rung)
+        self.patch.setattr("agents_app.turns.held.ringing.send", self._rung)
 
     def _unfinished(self, session_id: UUID) -> Payload | None:
         """Whoever asks would wait for a loop that only moves by hand."""

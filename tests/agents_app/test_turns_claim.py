@@ -6,10 +6,10 @@ from threading import Barrier
 import pytest
 from django.db import connections
 
-from agents_app.turns import finish
-from agents_app.turns.claim import claim
-from agents_app.turns.opening import Opened, Opening, open_turn
-from agents_app.workers.holder import Holder
+from agents_app.turns.held.claim import claim
+from agents_app.turns.held.holder import Holder
+from agents_app.turns.running import finish
+from agents_app.turns.said.opening import Opened, Opening, open_turn
 from sessions_app.access.caller import Caller
 from sessions_app.models import EventType, Session, SessionEvent, SessionStatus, Turn, TurnStatus
 from sessions_app.streaming.log import Hold, HoldLost, record

@@ -13,10 +13,11 @@ from django.utils import timezone
 
 from agents_app.runtimes.base import RunRequest, Waits
 from agents_app.runtimes.scripted import Begin, Break, Fail, Say, ScriptedRuntime, Stop
-from agents_app.turns import finish, leases, watching
-from agents_app.turns import run as running
-from agents_app.turns.run import run_waiting_turns
-from agents_app.workers.holder import Holder
+from agents_app.turns.held import leases
+from agents_app.turns.held.holder import Holder
+from agents_app.turns.running import finish, watching
+from agents_app.turns.running import run as running
+from agents_app.turns.running.run import run_waiting_turns
 from permissions_app.gate import Gate
 from sessions_app.access.models import TrustLevel, Workspace
 from sessions_app.models import Kind, Session, SessionStatus, Turn, TurnStatus
@@ -143,7 +144,7 @@ async def test_a_row_that_cannot_be_written_ends_the_turn_visibly(
     opened = await engine.say("hi")
     with monkeypatch.context() as broken:
         async with engine.paused(opened, at):
-            broken.setattr("agents_app.turns.recorder.record_all", unwritable)
+            broken.setattr("agents_app.turns.running.recorder.record_all", unwritable)
             at.go_on.set()
             while engine.runtime.open_runs:
                 await next_moment()

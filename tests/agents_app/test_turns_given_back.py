@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 
 from agents_app.runtimes.scripted import Begin, Say, Use
-from agents_app.turns import finish, leases, watching
-from agents_app.turns import run as running
-from agents_app.turns.claim import claim
-from agents_app.turns.opening import Opened
-from agents_app.turns.prepare import prepare
-from agents_app.turns.starting import INTERRUPTED, SHOWN
-from agents_app.turns.steering import inject
-from agents_app.workers.holder import Holder
+from agents_app.turns.held import leases
+from agents_app.turns.held.claim import claim
+from agents_app.turns.held.holder import Holder
+from agents_app.turns.running import finish, watching
+from agents_app.turns.running import run as running
+from agents_app.turns.running.prepare import prepare
+from agents_app.turns.running.starting import INTERRUPTED, SHOWN
+from agents_app.turns.said.opening import Opened
+from agents_app.turns.said.steering import inject
 from sessions_app.history import transcripts
 from sessions_app.models import Kind, Message, Session, SessionEvent, TurnStatus
 from sessions_app.threads import in_thread

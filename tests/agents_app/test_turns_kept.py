@@ -8,13 +8,13 @@ import pytest
 
 from agents_app.runtimes.events import BlockKind, Delta
 from agents_app.runtimes.scripted import Begin, Say, Use
-from agents_app.turns import leases
-from agents_app.turns.abort import abort
-from agents_app.turns.claim import claim
-from agents_app.turns.opening import Opened
-from agents_app.turns.recorder import Recorder
-from agents_app.turns.starting import INTERRUPTED, SHOWN
-from agents_app.workers.holder import Holder
+from agents_app.turns.held import leases
+from agents_app.turns.held.claim import claim
+from agents_app.turns.held.holder import Holder
+from agents_app.turns.running.recorder import Recorder
+from agents_app.turns.running.starting import INTERRUPTED, SHOWN
+from agents_app.turns.said.abort import abort
+from agents_app.turns.said.opening import Opened
 from sessions_app.history import conversation
 from sessions_app.models import Kind, Session, SessionEvent, Turn
 from sessions_app.streaming import bus

@@ -11,9 +11,9 @@ import pytest
 from agents_app.runtimes.base import CannotResume, RunRequest, Waits
 from agents_app.runtimes.events import RuntimeEvent
 from agents_app.runtimes.scripted import Say, ScriptedRun, ScriptedRuntime
-from agents_app.turns import retelling
-from agents_app.turns.opening import Opened
-from agents_app.turns.starting import CHOSEN, GONE
+from agents_app.turns.running import retelling
+from agents_app.turns.running.starting import CHOSEN, GONE
+from agents_app.turns.said.opening import Opened
 from permissions_app.gate import Gate
 from sessions_app.history import transcripts
 from sessions_app.models import Session, SessionEvent

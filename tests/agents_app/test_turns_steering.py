@@ -6,9 +6,10 @@ import pytest
 from django.contrib.auth.models import User
 
 from agents_app.runtimes.scripted import Fail, Say, Step, Use
-from agents_app.turns import steering, watching
-from agents_app.turns.opening import MOST_WAITING, Opened
-from agents_app.turns.steering import LONGEST, inject
+from agents_app.turns.running import watching
+from agents_app.turns.said import steering
+from agents_app.turns.said.opening import MOST_WAITING, Opened
+from agents_app.turns.said.steering import LONGEST, inject
 from sessions_app import errors
 from sessions_app.access.caller import Caller
 from sessions_app.access.services import caller_of_user

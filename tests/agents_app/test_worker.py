@@ -14,10 +14,10 @@ from agents_app.model import chosen
 from agents_app.model.chosen import Typed
 from agents_app.model.endpoint import ModelEndpoint
 from agents_app.runtimes.scripted import Hold, ScriptedRuntime
-from agents_app.turns.claim import claim
-from agents_app.turns.opening import Opened, Opening, open_turn
+from agents_app.turns.held.claim import claim
+from agents_app.turns.held.holder import Holder
+from agents_app.turns.said.opening import Opened, Opening, open_turn
 from agents_app.workers import living
-from agents_app.workers.holder import Holder
 from agents_app.workers.turn_worker import MOST_FILES, TurnWorker
 from sessions_app.access.caller import Caller
 from sessions_app.models import Turn

@@ -10,8 +10,8 @@ from django.db.backends.utils import CursorWrapper
 from django.test import Client
 
 from agents_app.runtimes.scripted import ScriptedRuntime
-from agents_app.turns.run import run_waiting_turns
-from agents_app.workers.holder import Holder
+from agents_app.turns.held.holder import Holder
+from agents_app.turns.running.run import run_waiting_turns
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Scope
 from tests.api.web import Headers, Web
@@ -22,7 +22,7 @@ Key = Callable[..., Headers]
 @pytest.fixture(autouse=True)
 def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody runs what is said, unless a test takes `worker`."""
-    monkeypatch.setattr("agents_app.turns.ringing.send", lambda args, queue: None)
+    monkeypatch.setattr("agents_app.turns.held.ringing.send", lambda args, queue: None)
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +47,7 @@ async def worker(
     def ring(args: tuple[str], queue: str) -> None:
         loop.call_soon_threadsafe(begin, UUID(args[0]))
 
-    monkeypatch.setattr("agents_app.turns.ringing.send", ring)
+    monkeypatch.setattr("agents_app.turns.held.ringing.send", ring)
     yield scripted
     async with asyncio.timeout(15):
         await asyncio.gather(*running)

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator  # noqa: E402
 from contextlib import asynccontextmanager  # noqa: E402
 from typing import Any  # noqa: E402
 
-from agents_app.turns import ringing  # noqa: E402
+from agents_app.turns.held import ringing  # noqa: E402
 from parachute_site.asgi import application as ours  # noqa: E402
 from parachute_site.entrance.channel import Channel  # noqa: E402
 from parachute_site.entrance.rules import Patience  # noqa: E402

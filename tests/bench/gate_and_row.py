@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
-from agents_app.turns.prepare import as_permitted
+from agents_app.turns.running.prepare import as_permitted
 from permissions_app.gate import Gate
 from permissions_app.rules.decision import Verdict
 from permissions_app.rules.setting import Setting

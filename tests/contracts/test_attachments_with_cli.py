@@ -37,7 +37,7 @@ async def engine(
     model: ScriptedModel, as_ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Engine]:
     sandbox_that_runs("bubblewrap")
-    monkeypatch.setattr("agents_app.turns.ringing.send", lambda args, queue: None)
+    monkeypatch.setattr("agents_app.turns.held.ringing.send", lambda args, queue: None)
     async with door_to(model.url) as door:
         runtime = ClaudeRuntime(door, most_warm=0)
         yield Engine(as_ada, runtime)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from tests.pages.browsing import Enter
 
 @pytest.fixture(autouse=True)
 def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents_app.turns.ringing.send", lambda args, queue: None)
+    monkeypatch.setattr("agents_app.turns.held.ringing.send", lambda args, queue: None)
 
 
 @pytest.fixture

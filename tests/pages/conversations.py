@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from agents_app.turns.opening import Opened, Opening, open_turn
+from agents_app.turns.said.opening import Opened, Opening, open_turn
 from sessions_app.access.caller import Caller
 from sessions_app.access.services import caller_of_user
 from sessions_app.models import EventType, Turn, TurnStatus

@@ -11,7 +11,7 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries as AtMost
 
 from agents_app.sandboxes import walls
-from agents_app.turns.opening import Opening, open_turn
+from agents_app.turns.said.opening import Opening, open_turn
 from parachute_site.pages.views import TOLD_AT_ONCE
 from sessions_app.access.caller import Caller
 from sessions_app.models import EventType, Session, TurnStatus

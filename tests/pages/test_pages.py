@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import path
 from django.utils import timezone
 
-from agents_app.turns.opening import Opening, open_turn
+from agents_app.turns.said.opening import Opening, open_turn
 from parachute_site.logs import IsNews
 from parachute_site.urls import urlpatterns as ours
 from sessions_app.access.caller import Caller

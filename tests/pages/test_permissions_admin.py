@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from agents_app.turns.opening import Opening, open_turn
+from agents_app.turns.said.opening import Opening, open_turn
 from permissions_app.audit import AuditKind, Entry, Outcome
 from permissions_app.audit.appending import append
 from permissions_app.grants import holds_spawn_grant, request_grant

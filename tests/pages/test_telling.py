@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries as Queries
 
-from agents_app.turns.opening import Opening, open_turn
+from agents_app.turns.said.opening import Opening, open_turn
 from parachute_site.pages.telling import Item, Telling, inbox_item
 from permissions_app.frames import frame
 from sessions_app.access.caller import Caller

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from agents_app.turns.opening import Opening, open_turn
+from agents_app.turns.said.opening import Opening, open_turn
 from permissions_app import services
 from permissions_app.grants import request_grant
 from permissions_app.models import GrantRequest, PermissionGrant, RequestStatus, ToolRequest
@@ -32,7 +32,7 @@ def console(ada: User, client: Client) -> Client:
 
 @pytest.fixture
 def session(as_ada: Caller, monkeypatch: pytest.MonkeyPatch) -> Session:
-    monkeypatch.setattr("agents_app.turns.saying.ring_workers", lambda *_: None)
+    monkeypatch.setattr("agents_app.turns.said.saying.ring_workers", lambda *_: None)
     return Session.objects.get(pk=open_turn(as_ada, Opening("hi")).session_id)
 
 

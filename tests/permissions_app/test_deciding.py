@@ -11,9 +11,9 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.utils import timezone
 
-from agents_app.turns.abort import abort
-from agents_app.turns.deleting import delete
-from agents_app.turns.opening import Opening, open_turn
+from agents_app.turns.said.abort import abort
+from agents_app.turns.said.deleting import delete
+from agents_app.turns.said.opening import Opening, open_turn
 from permissions_app import services
 from permissions_app.audit import Entry
 from permissions_app.models import RequestStatus, ToolRequest
@@ -33,7 +33,7 @@ Ask = Callable[..., ToolRequest]
 
 @pytest.fixture
 def session(as_ada: Caller, monkeypatch: pytest.MonkeyPatch) -> Session:
-    monkeypatch.setattr("agents_app.turns.saying.ring_workers", lambda *_: None)
+    monkeypatch.setattr("agents_app.turns.said.saying.ring_workers", lambda *_: None)
     return Session.objects.get(pk=open_turn(as_ada, Opening("hi")).session_id)
 
 

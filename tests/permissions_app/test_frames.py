@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 from django.utils import timezone
 
-from agents_app.turns.opening import Opening, open_turn
+from agents_app.turns.said.opening import Opening, open_turn
 from permissions_app.frames import as_end
 from permissions_app.models import RequestStatus, ToolRequest
 from sessions_app.access.caller import Caller
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def session(as_ada: Caller, monkeypatch: pytest.MonkeyPatch) -> UUID:
-    monkeypatch.setattr("agents_app.turns.saying.ring_workers", lambda *_: None)
+    monkeypatch.setattr("agents_app.turns.said.saying.ring_workers", lambda *_: None)
     return open_turn(as_ada, Opening("hi")).session_id
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agents_app.model.demo.wire import say
-from agents_app.turns.ringing import own_queue
+from agents_app.turns.held.ringing import own_queue
 from parachute_site import env
 from tests.processes.program import TERMINAL, Program, all_at_once, assert_no_gaps, of_type, rows
 from tests.processes.running import RunningUp

@@ -7,7 +7,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents_app.turns import finish
+from agents_app.turns.running import finish
 from sessions_app import services
 from sessions_app.access.caller import Caller
 from sessions_app.errors import NotFound

@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 
 from agents_app.rights.allowed import allowed_directory, allowed_model, check_trust
 from agents_app.rights.trust import narrowest
-from agents_app.turns import receipts
-from agents_app.turns.saying import locked, say
+from agents_app.turns.said import receipts
+from agents_app.turns.said.saying import locked, say
 from sessions_app.access.caller import MAY_WRITE, Caller
 from sessions_app.access.models import Workspace
 from sessions_app.errors import (

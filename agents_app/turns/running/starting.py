@@ -15,9 +15,10 @@ from uuid import uuid4
 
 from django.utils.translation import gettext as _
 
-from agents_app.turns import attached, kept
-from agents_app.turns.kept import Row
-from agents_app.turns.retelling import Retold, retell
+from agents_app.turns.running import kept
+from agents_app.turns.running.kept import Row
+from agents_app.turns.running.retelling import Retold, retell
+from agents_app.turns.said import attached
 from sessions_app.history import transcripts
 from sessions_app.models import EventType, Message, Recovery, Session, SessionEvent, Speaker, Turn
 from sessions_app.models.event import WORK

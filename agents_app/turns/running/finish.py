@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from agents_app.turns.kept import Row
+from agents_app.turns.running.kept import Row
 from permissions_app.services import close_all
 from sessions_app.models import (
     EventType,

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from agents_app.runtimes.events import Answered, BlockKind, Delta, Ready, Said, Used, Warned
-from agents_app.turns.kept import Row, row_of
+from agents_app.turns.running.kept import Row, row_of
 from agents_app.workers.endings import to_its_end
 from permissions_app.rules.decision import Decision
 from permissions_app.rules.ladder import ToolCall

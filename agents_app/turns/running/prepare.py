@@ -18,9 +18,9 @@ from agents_app.runtimes.base import RunRequest
 from agents_app.sandboxes.base import Sandbox
 from agents_app.sandboxes.placeholders import is_ours
 from agents_app.sandboxes.walls import wall_for
-from agents_app.turns.kept import Row
-from agents_app.turns.saying import about
-from agents_app.turns.starting import Start, start_of
+from agents_app.turns.running.kept import Row
+from agents_app.turns.running.starting import Start, start_of
+from agents_app.turns.said.saying import about
 from permissions_app.audit import PLATFORM
 from permissions_app.audit.decisions import TurnAudit
 from permissions_app.rules.control_files import control_files_in

@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from agents_app.turns import finish
+from agents_app.turns.running import finish
 from sessions_app.models import Kind, Session, SessionStatus, Turn
 from sessions_app.models.session import LIVE
 

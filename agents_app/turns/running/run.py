@@ -23,17 +23,18 @@ from django.utils.translation import gettext as _
 from agents_app.errors import AgentError
 from agents_app.runtimes.base import CannotResume, Run, Runtime
 from agents_app.runtimes.events import Ended, Ready
-from agents_app.turns import finish, steering
-from agents_app.turns.claim import claim
-from agents_app.turns.deleting import is_deleted
-from agents_app.turns.gating import NamedHosts, gate_for
-from agents_app.turns.outcome import Outcome, as_failure, problem_of
-from agents_app.turns.prepare import Prepared, prepare
-from agents_app.turns.recorder import Recorder
-from agents_app.turns.ringing import ring_workers
-from agents_app.turns.watching import DEADLINE, TurnWatch
+from agents_app.turns.held.claim import claim
+from agents_app.turns.held.holder import Holder
+from agents_app.turns.held.ringing import ring_workers
+from agents_app.turns.running import finish
+from agents_app.turns.running.gating import NamedHosts, gate_for
+from agents_app.turns.running.outcome import Outcome, as_failure, problem_of
+from agents_app.turns.running.prepare import Prepared, prepare
+from agents_app.turns.running.recorder import Recorder
+from agents_app.turns.running.watching import DEADLINE, TurnWatch
+from agents_app.turns.said import steering
+from agents_app.turns.said.deleting import is_deleted
 from agents_app.workers.endings import end, to_its_end
-from agents_app.workers.holder import Holder
 from sessions_app.history import transcripts
 from sessions_app.models import Message, Session, Turn
 from sessions_app.streaming.log import Hold, HoldLost

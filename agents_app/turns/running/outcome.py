@@ -9,9 +9,9 @@ from uuid import UUID, uuid4
 
 from agents_app.errors import AgentError
 from agents_app.runtimes.events import Ended
-from agents_app.turns.kept import joined
-from agents_app.turns.prepare import Prepared
-from agents_app.turns.recorder import Recorder
+from agents_app.turns.running.kept import joined
+from agents_app.turns.running.prepare import Prepared
+from agents_app.turns.running.recorder import Recorder
 from sessions_app.models import EventType
 
 log = logging.getLogger(__name__)

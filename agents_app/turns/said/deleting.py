@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
-from agents_app.turns.ringing import ring_workers
+from agents_app.turns.held.ringing import ring_workers
 from agents_app.workers import living
 from permissions_app.services import close_all
 from permissions_app.services.telling import ring_inboxes

@@ -4,8 +4,8 @@ from dataclasses import replace
 from functools import partial
 from uuid import UUID
 
-from agents_app.turns.prepare import Prepared, as_permitted
-from agents_app.turns.recorder import Recorder
+from agents_app.turns.running.prepare import Prepared, as_permitted
+from agents_app.turns.running.recorder import Recorder
 from permissions_app import strangers
 from permissions_app.asking import Asking
 from permissions_app.gate import Gate

@@ -4,7 +4,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from agents_app.workers.holder import Holder
+from agents_app.turns.held.holder import Holder
 from sessions_app.models import EventType, Session, SessionStatus, Turn, TurnStatus
 from sessions_app.streaming.log import Hold, record
 

@@ -1,7 +1,7 @@
 """A late approval wakes the session: its agent was told "not now, ticket N", and is told now that it may."""
 
 from agents_app.rights.allowed import check_trust
-from agents_app.turns import saying
+from agents_app.turns.said import saying
 from permissions_app.models import ToolRequest
 from permissions_app.rules.hosts import host_of
 from permissions_app.rules.tools import REACH

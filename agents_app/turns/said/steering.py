@@ -10,8 +10,8 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from agents_app.turns.opening import Opened, Opening, as_message, check_queue, existing, open_turn
-from agents_app.turns.saying import as_said, bring_back
+from agents_app.turns.said.opening import Opened, Opening, as_message, check_queue, existing, open_turn
+from agents_app.turns.said.saying import as_said, bring_back
 from sessions_app.access.caller import Caller
 from sessions_app.errors import Invalid, TooLarge
 from sessions_app.models import EventType, Message, Turn, TurnStatus

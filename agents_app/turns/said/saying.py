@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents_app.turns.ringing import ring_workers
+from agents_app.turns.held.ringing import ring_workers
 from agents_app.workers import living
 from sessions_app.errors import Conflict
 from sessions_app.files import attachments

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from django.utils import timezone
 
 from agents_app.runtimes.base import Run
-from agents_app.turns import finish
+from agents_app.turns.running import finish
 from agents_app.workers.endings import end
 from sessions_app.models import Kind, Message, Turn
 from sessions_app.streaming import bus

@@ -11,9 +11,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents_app.errors import AgentError
-from agents_app.turns import finish, kept, ringing
+from agents_app.turns.held import ringing
+from agents_app.turns.held.holder import Holder
+from agents_app.turns.running import finish, kept
 from agents_app.workers import living
-from agents_app.workers.holder import Holder
 from sessions_app.models import EventType, Turn, TurnStatus
 from sessions_app.querysets import TurnQuerySet
 from sessions_app.streaming.bus import Payload

@@ -1,0 +1,1 @@
+"""Who holds a turn: the doorbell, the claim, the lease, and sessions that idle."""

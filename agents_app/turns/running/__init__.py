@@ -1,0 +1,1 @@
+"""The run of one turn: `run.py` has its steps, each a call elsewhere."""
