@@ -9,7 +9,7 @@ from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
 
 from agents_app.errors import KINDS
 from agents_app.turns.said.opening import Opened
-from sessions_app.access.models import Scope
+from sessions_app.access.models import KeyScope
 from sessions_app.errors import ParachuteError
 from sessions_app.models.event import TERMINAL, EventType
 from sessions_app.streaming.sse import HEADERS, OPENING, as_sse
@@ -48,7 +48,7 @@ async def _frames(request: HttpRequest, opened: Opened) -> AsyncGenerator[bytes]
 
 async def _watched(request: HttpRequest, opened: Opened) -> AsyncGenerator[Frame]:
     """The turn's events, from its `session` row on, for as long as the caller may have them."""
-    looking = Watch(request.find_caller, opened.session_id, Scope.CHAT)  # type: ignore[attr-defined]
+    looking = Watch(request.find_caller, opened.session_id, KeyScope.CHAT)  # type: ignore[attr-defined]
     async with aclosing(
         follow_turn(opened.session_id, opened.turn_id, opened.seq - 2, looking.look)
     ) as frames:

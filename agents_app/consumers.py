@@ -11,7 +11,7 @@ from agents_app.turns.said.opening import open_turn
 from permissions_app import services
 from permissions_app.inbox import follow_inbox
 from permissions_app.schemas import AnswerOrder, SessionDenyOrder, SessionGrantOrder
-from sessions_app.access.models import Scope
+from sessions_app.access.models import KeyScope
 from sessions_app.consumers import FollowSocket, Message
 from sessions_app.errors import Invalid
 from sessions_app.streaming.bus import Payload
@@ -38,7 +38,7 @@ class ChatSocket(FollowSocket):
             await self.say(payload)
 
     async def _message(self, order: Message) -> None:
-        caller = self.caller_who_may(Scope.CHAT)
+        caller = self.caller_who_may(KeyScope.CHAT)
         given = _parsed(ChatRequest, self._for_this_session(order))
         key = idempotency_key(order.get("key") or "")
         opening = await in_thread(given.as_opening)()
@@ -53,26 +53,26 @@ class ChatSocket(FollowSocket):
         )
 
     async def _abort(self, order: Message) -> None:
-        caller = self.caller_who_may(Scope.CHAT)
+        caller = self.caller_who_may(KeyScope.CHAT)
         given = _parsed(AbortRequest, _without_session(order))
         await in_thread(abort)(caller, self.session_of(order), given.turn_id)
 
     async def _grant(self, order: Message) -> None:
-        caller = self.caller_who_may(Scope.CHAT)
+        caller = self.caller_who_may(KeyScope.CHAT)
         given = _parsed(SessionGrantOrder, _without_session(order))
         await in_thread(services.grant)(
             caller, given.request_id, pattern=given.pattern, scope=given.scope, session_id=self.session_id
         )
 
     async def _deny(self, order: Message) -> None:
-        caller = self.caller_who_may(Scope.CHAT)
+        caller = self.caller_who_may(KeyScope.CHAT)
         given = _parsed(SessionDenyOrder, _without_session(order))
         await in_thread(services.deny)(
             caller, given.request_id, reason=given.reason, session_id=self.session_id
         )
 
     async def _answer(self, order: Message) -> None:
-        caller = self.caller_who_may(Scope.CHAT)
+        caller = self.caller_who_may(KeyScope.CHAT)
         given = _parsed(AnswerOrder, _without_session(order))
         await in_thread(services.answer)(caller, given.request_id, given.answers, session_id=self.session_id)
 

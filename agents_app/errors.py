@@ -13,7 +13,7 @@ from django.utils.translation import gettext_noop as noop
 
 
 @dataclass(frozen=True)
-class Kind:
+class FailureKind:
     title: str
     remedy: str
     can_retry: bool
@@ -21,56 +21,60 @@ class Kind:
 
 
 KINDS = {
-    "no_credentials": Kind(noop("No key"), noop("An operator enters one under Settings."), False, 503),
-    "invalid_api_key": Kind(
+    "no_credentials": FailureKind(noop("No key"), noop("An operator enters one under Settings."), False, 503),
+    "invalid_api_key": FailureKind(
         noop("The key is not accepted"), noop("An operator enters another one under Settings."), False, 502
     ),
-    "billing_error": Kind(
+    "billing_error": FailureKind(
         noop("The account cannot pay"), noop("Add credit, or check the plan of the account."), False, 502
     ),
-    "rate_limited": Kind(noop("Too many requests"), noop("Wait a little, then send it again."), True, 503),
-    "overloaded": Kind(
+    "rate_limited": FailureKind(
+        noop("Too many requests"), noop("Wait a little, then send it again."), True, 503
+    ),
+    "overloaded": FailureKind(
         noop("The model is overloaded"), noop("Wait a little, then send it again."), True, 503
     ),
-    "network_error": Kind(
+    "network_error": FailureKind(
         noop("The model cannot be reached"), noop("Check the network, then send it again."), True, 502
     ),
-    "context_exceeded": Kind(
+    "context_exceeded": FailureKind(
         noop("The conversation is too long"), noop("Start a new chat, or attach less."), False, 422
     ),
-    "cli_missing": Kind(
+    "cli_missing": FailureKind(
         noop("The agent's program is missing"), noop("Run `make setup`, then send it again."), True, 500
     ),
-    "cli_crashed": Kind(
+    "cli_crashed": FailureKind(
         noop("The agent's program ended"), noop("Send it again; the log says more."), True, 500
     ),
-    "worker_lost": Kind(noop("The worker was lost"), noop("Send it again."), True, 500),
-    "deadline_exceeded": Kind(noop("It took too long"), noop("Ask for less at once."), True, 504),
-    "sandbox_unavailable": Kind(
+    "worker_lost": FailureKind(noop("The worker was lost"), noop("Send it again."), True, 500),
+    "deadline_exceeded": FailureKind(noop("It took too long"), noop("Ask for less at once."), True, 504),
+    "sandbox_unavailable": FailureKind(
         noop("No wall to run behind"), noop("Install bubblewrap, or choose another trust level."), False, 503
     ),
-    "scratch_full": Kind(
+    "scratch_full": FailureKind(
         noop("Its folder is full"),
         noop("What it kept there is gone; send it again. An operator can raise PARACHUTE_LIMIT_SCRATCH_MB."),
         True,
         500,
     ),
-    "vault_gone": Kind(
+    "vault_gone": FailureKind(
         noop("The vault is not there"),
         noop("Mount it again, or let an operator choose another folder under /admin; then send it again."),
         True,
         503,
     ),
-    "trust_too_high": Kind(
+    "trust_too_high": FailureKind(
         noop("More than is allowed here"), noop("An operator can change that."), False, 422
     ),
-    "budget_exceeded": Kind(
+    "budget_exceeded": FailureKind(
         noop("The budget is spent"), noop("Raise the budget or wait for tomorrow."), False, 429
     ),
-    "model_not_allowed": Kind(
+    "model_not_allowed": FailureKind(
         noop("This model is not allowed"), noop("Choose another one, or change PARACHUTE_MODELS."), False, 422
     ),
-    "unknown_error": Kind(noop("Something failed"), noop("Send it again; the log says more."), True, 500),
+    "unknown_error": FailureKind(
+        noop("Something failed"), noop("Send it again; the log says more."), True, 500
+    ),
 }
 SEND_AGAIN = ("r", noop("Send again"), "retry")
 NEW_CHAT = ("n", noop("New chat"), "new_chat")
@@ -102,7 +106,7 @@ class AgentError(Exception):
             "retryDelayMs": self.retry_after_ms,
         }
 
-    def _actions(self, kind: Kind) -> list[dict[str, str]]:
+    def _actions(self, kind: FailureKind) -> list[dict[str, str]]:
         """What a page can offer as a button. The rest is for the operator, and the message says it."""
         offered = OF_ITS_OWN.get(self.code, (SEND_AGAIN,) if kind.can_retry else ())
         return [{"key": key, "label": str(_(label)), "action": action} for key, label, action in offered]

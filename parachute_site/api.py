@@ -21,7 +21,7 @@ from parachute_site.callers import CallerAuth
 from permissions_app.api import router as permissions
 from permissions_app.grants.api import router as grants
 from sessions_app.access.api import router as access
-from sessions_app.access.models import Scope
+from sessions_app.access.models import KeyScope
 from sessions_app.errors import Invalid, NotFound, ParachuteError, TooLarge
 from sessions_app.incidents import incident
 
@@ -60,8 +60,8 @@ api = Api(
 api.add_router("", chat)
 api.add_router("", permissions)
 api.add_router("", older_paths)
-api.add_router("", access, auth=CallerAuth(writes=Scope.ADMIN))
-api.add_router("", grants, auth=CallerAuth(writes=Scope.ADMIN))
+api.add_router("", access, auth=CallerAuth(writes=KeyScope.ADMIN))
+api.add_router("", grants, auth=CallerAuth(writes=KeyScope.ADMIN))
 
 
 @api.get("/health", auth=None, tags=["health"], summary="Whether the server answers")

@@ -17,7 +17,7 @@ from ninja.utils import check_csrf
 
 from parachute_site.json_errors import answer
 from sessions_app.access.caller import Caller
-from sessions_app.access.models import Scope
+from sessions_app.access.models import KeyScope
 from sessions_app.access.services import caller_of_key, caller_of_user
 from sessions_app.errors import Forbidden, Unauthenticated
 from sessions_app.threads import in_thread
@@ -59,7 +59,7 @@ class CallerAuth(AuthBase):
     openapi_type = "http"
     openapi_scheme = "bearer"
 
-    def __init__(self, *, writes: Scope = Scope.CHAT) -> None:
+    def __init__(self, *, writes: KeyScope = KeyScope.CHAT) -> None:
         self._writes = writes
         super().__init__()
 
@@ -71,7 +71,7 @@ class CallerAuth(AuthBase):
             raise Unauthenticated
         if key_in(headers) is None and request.method not in SAFE and not _has_csrf_token(request):
             raise Forbidden(_("The CSRF token is missing or old. Reload the page."))
-        scope = Scope.READ if request.method in SAFE else self._writes
+        scope = KeyScope.READ if request.method in SAFE else self._writes
         if not caller.may(scope):
             raise Forbidden(_("This key has no scope `%(scope)s`. Make one that has it.") % {"scope": scope})
         request.find_caller = find_caller  # type: ignore[attr-defined]

@@ -30,7 +30,7 @@ from permissions_app.rules.request import read
 from permissions_app.rules.setting import Setting, Trust
 from permissions_app.rules.suggestions import exactly, permission_type, subject, suggested
 from permissions_app.rules.tools import MEANWHILE, REACH, ToolCall, named_paths
-from permissions_app.services.asked import Wanted
+from permissions_app.services.asked import NewRequest
 from sessions_app.storable import storable
 from sessions_app.streaming import bus
 from sessions_app.streaming.bus import Listener
@@ -94,7 +94,7 @@ class Asking:
         except Exception:
             log.exception("Request %s waits for nobody, and could not be closed", request.pk)
 
-    def _read(self, call: ToolCall, decision: Decision, setting: Setting) -> Wanted | Decision:
+    def _read(self, call: ToolCall, decision: Decision, setting: Setting) -> NewRequest | Decision:
         """It looks at files: call it in a thread."""
         is_question = call.name == QUESTION
         if _is_too_long(call.input):
@@ -104,7 +104,7 @@ class Asking:
         if is_question and not _has_questions(shown):
             return NO_QUESTION
         grants = () if is_question else suggested(call, setting)
-        return Wanted(
+        return NewRequest(
             session_id=self._session_id,
             kind=RequestKind.QUESTION if is_question else RequestKind.APPROVAL,
             tool_name=call.name,

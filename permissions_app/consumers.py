@@ -5,7 +5,7 @@ from time import monotonic
 
 from permissions_app.inbox import follow_inbox
 from sessions_app.access.caller import Caller
-from sessions_app.access.models import Scope
+from sessions_app.access.models import KeyScope
 from sessions_app.consumers import SentEvents
 from sessions_app.streaming import watch
 from sessions_app.streaming.sse import bodies
@@ -15,7 +15,7 @@ class InboxStream(SentEvents):
     """`GET /api/permissions/stream`."""
 
     async def check(self) -> None:
-        watch.may(self.scope["caller"], Scope.READ)
+        watch.may(self.scope["caller"], KeyScope.READ)
 
     async def pass_on(self) -> None:
         looked = monotonic()
@@ -29,4 +29,4 @@ class InboxStream(SentEvents):
                     await self.send_piece(body)
 
     def _caller(self) -> Caller:
-        return watch.may(self.scope["caller"], Scope.READ)
+        return watch.may(self.scope["caller"], KeyScope.READ)

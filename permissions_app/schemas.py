@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from permissions_app.models import ToolRequest
-from permissions_app.rules.suggestions import Scope
+from permissions_app.rules.suggestions import PatternScope
 from sessions_app.schemas import Order, Text, Wire
 from sessions_app.storable import storable
 
@@ -25,7 +25,7 @@ Pattern = Annotated[str, Field(max_length=LONGEST_PATTERN), _IS_TEXT]
 
 
 class SuggestedGrant(Wire):
-    scope: Scope
+    scope: PatternScope
     pattern: str
     label: str
 
@@ -53,7 +53,7 @@ class PermissionRequest(Wire):
         return cls.model_construct(
             **{name: getattr(request, name) for name in _AS_THEY_ARE},
             suggested_grants=[
-                SuggestedGrant.model_construct(**{**each, "scope": Scope(each["scope"])})
+                SuggestedGrant.model_construct(**{**each, "scope": PatternScope(each["scope"])})
                 for each in request.suggested_grants
             ],
             reason=request.why,
@@ -96,7 +96,9 @@ class PendingQuestion(Wire):
 
 class GrantOrder(Order):
     pattern: Pattern | None = Field(None, description="Widens the session by this", examples=["Plans/**"])
-    scope: Scope | None = Field(None, description="One of the suggested; without one and a pattern: `once`")
+    scope: PatternScope | None = Field(
+        None, description="One of the suggested; without one and a pattern: `once`"
+    )
 
 
 class DenyOrder(Order):

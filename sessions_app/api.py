@@ -41,7 +41,7 @@ async def list_sessions(request: HttpRequest, query: Query[ListQuery]) -> Any:
     for name in ("tag", "context"):
         if getattr(query, name):
             raise Invalid.field(name, _("Sessions have no such thing yet. Leave it out."))
-    wanted = reading.Wanted(
+    wanted = reading.SessionFilter(
         exact={
             "module": query.module,
             "workspace__slug": query.workspace,
@@ -60,7 +60,7 @@ async def list_sessions(request: HttpRequest, query: Query[ListQuery]) -> Any:
     return await in_thread(_page)(caller_of(request), wanted)
 
 
-def _page(caller: Caller, wanted: reading.Wanted) -> SessionList:
+def _page(caller: Caller, wanted: reading.SessionFilter) -> SessionList:
     page = reading.page(caller, wanted)
     sessions = [SessionOut.of(session) for session in page.sessions]
     return SessionList.model_construct(sessions=sessions, total=page.total, next_cursor=page.next_cursor)

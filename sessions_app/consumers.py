@@ -19,7 +19,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from sessions_app.access.caller import Caller
-from sessions_app.access.models import Scope
+from sessions_app.access.models import KeyScope
 from sessions_app.errors import Invalid, NotFound, ParachuteError, TooLarge
 from sessions_app.incidents import incident
 from sessions_app.reading import Page
@@ -127,7 +127,7 @@ class EventStream(SentEvents):
         return found
 
     async def check(self) -> None:
-        await watch.check_visible(watch.may(self.scope["caller"], Scope.READ), self.session_id)
+        await watch.check_visible(watch.may(self.scope["caller"], KeyScope.READ), self.session_id)
         _after(self.scope)
 
     async def pass_on(self) -> None:
@@ -174,7 +174,7 @@ class FollowSocket(Streaming):
     async def websocket_connect(self, message: Message) -> None:
         await self.send({"type": "websocket.accept"})  # a code can only be told to an open socket
         try:
-            self.caller_who_may(Scope.READ)
+            self.caller_who_may(KeyScope.READ)
             if self.session_id is not None:
                 await self._begin(self.session_id, _after(self.scope))
         except ParachuteError as error:
@@ -211,7 +211,7 @@ class FollowSocket(Streaming):
         sessions = [SessionOut.of(each).model_dump(by_alias=True) for each in page.sessions]
         await self.say({"type": "sessions", "sessions": sessions, "total": page.total})
 
-    def caller_who_may(self, scope: Scope) -> Caller:
+    def caller_who_may(self, scope: KeyScope) -> Caller:
         return watch.may(self.scope["caller"], scope)
 
     def session_of(self, order: Message) -> UUID:
@@ -233,7 +233,7 @@ class FollowSocket(Streaming):
         await self._begin(self.session_of(order), after)
 
     async def _begin(self, session_id: UUID, after: int) -> None:
-        await watch.check_visible(self.caller_who_may(Scope.READ), session_id)
+        await watch.check_visible(self.caller_who_may(KeyScope.READ), session_id)
         if session_id not in self._following and len(self._sessions()) >= MOST_FOLLOWED:
             raise Invalid.field(
                 "sessionId",
@@ -250,7 +250,7 @@ class FollowSocket(Streaming):
         if feed is not None:
             if order[feed] is not True or self.session_id is not None:
                 raise Invalid.field(feed, _("Say `true`, over the socket at `/ws`."))
-            self.caller_who_may(Scope.READ)
+            self.caller_who_may(KeyScope.READ)
         return feed
 
     def _sessions(self) -> set[UUID]:
@@ -263,7 +263,7 @@ class FollowSocket(Streaming):
     async def _pass_on_feed(self, feed: str) -> None:
         follow_feed, say = self.feeds[feed]
         try:
-            async with aclosing(follow_feed(lambda: self.caller_who_may(Scope.READ))) as parts:
+            async with aclosing(follow_feed(lambda: self.caller_who_may(KeyScope.READ))) as parts:
                 async for part in parts:
                     await say(part)
         except ParachuteError as error:
@@ -300,7 +300,7 @@ class FollowSocket(Streaming):
             await asyncio.sleep(watch.LOOKS_AGAIN_EVERY)
             try:
                 self.scope["caller"] = await self.scope["find_caller"]()
-                await self._let_go(self.caller_who_may(Scope.READ))
+                await self._let_go(self.caller_who_may(KeyScope.READ))
             except ParachuteError as error:
                 await self.close(4000 + error.status)
             except Exception:

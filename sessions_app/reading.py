@@ -32,7 +32,7 @@ class Page:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SessionFilter:
     """Which sessions, and how many of them from where."""
 
     exact: dict[str, Any]
@@ -44,7 +44,7 @@ class Wanted:
     cursor: str = ""
 
 
-def page(caller: Caller, wanted: Wanted) -> Page:
+def page(caller: Caller, wanted: SessionFilter) -> Page:
     """Newest access first. Children are shown only where their parent is asked for."""
     found = _filtered(Session.objects.visible_to(caller), wanted)
     total = found.count()
@@ -57,7 +57,7 @@ def page(caller: Caller, wanted: Wanted) -> Page:
     return Page(rows, total, _cursor(rows[-1]) if more and rows else None)
 
 
-def _filtered(sessions: SessionQuerySet, wanted: Wanted) -> SessionQuerySet:
+def _filtered(sessions: SessionQuerySet, wanted: SessionFilter) -> SessionQuerySet:
     sessions = sessions.filter(parent=wanted.parent, **{k: v for k, v in wanted.exact.items() if v})
     if wanted.archived != "any":
         sessions = sessions.filter(archived=wanted.archived == "true")

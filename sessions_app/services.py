@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Role, Workspace
 from sessions_app.errors import Forbidden, Invalid, NotFound
-from sessions_app.models import EventType, Kind, Session, TitleSource
+from sessions_app.models import EventType, Session, SessionKind, TitleSource
 from sessions_app.reading import listed
 from sessions_app.streaming.log import record
 
@@ -81,7 +81,7 @@ def change_visibility(caller: Caller, session: Session, visibility: str) -> list
     check_rules_over(caller, session)
     if session.parent_id is not None:
         raise Invalid.field("visibility", _("This chat was started by another one. Share or unshare that."))
-    if session.created_by_id is None or session.kind != Kind.WORKER:
+    if session.created_by_id is None or session.kind != SessionKind.WORKER:
         raise Invalid.field("visibility", _("What Parachute itself started is its workspace's."))
     family = [session.pk, *_descendants(session.pk)]
     for pk in family:

@@ -11,7 +11,7 @@ from agents_app.turns.held.claim import claim
 from agents_app.turns.held.holder import Holder
 from permissions_app.models import RequestKind, ToolRequest
 from permissions_app.services import ask
-from permissions_app.services.asked import Wanted
+from permissions_app.services.asked import NewRequest
 from sessions_app.models import Turn
 from sessions_app.streaming.log import Hold
 
@@ -41,7 +41,7 @@ def asks(session_id: Any, *, is_question: bool = False, **more: Any) -> ToolRequ
         "on_host": False,
         **more,
     }
-    return ask(Hold(turn.pk, turn.attempt), Wanted(**wanted))
+    return ask(Hold(turn.pk, turn.attempt), NewRequest(**wanted))
 
 
 @transaction.atomic

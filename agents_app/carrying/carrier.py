@@ -22,7 +22,7 @@ from permissions_app.gate import Carried
 from permissions_app.rules.control_files import steers
 from permissions_app.rules.paths import fold
 from permissions_app.rules.places import edits_in
-from permissions_app.rules.tools import Kind, ToolCall, kind_of
+from permissions_app.rules.tools import ToolCall, ToolKind, kind_of
 from sessions_app.files.folders import Folder
 
 log = logging.getLogger(__name__)
@@ -60,10 +60,10 @@ class Carrier:
 
     def wants(self, call: ToolCall, place: Path, *, is_approved: bool) -> bool:
         kind = kind_of(call.name, call.input)
-        if kind is Kind.SHELL:
+        if kind is ToolKind.SHELL:
             return is_approved and place.is_relative_to(self._vault)
         shown = self._shows(place)
-        if kind is not Kind.WRITE or not place.is_relative_to(self._vault) or shown == MASK:
+        if kind is not ToolKind.WRITE or not place.is_relative_to(self._vault) or shown == MASK:
             return False
         return shown == READ_ONLY or (is_approved and call.name in TOOLS)
 

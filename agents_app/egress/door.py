@@ -27,7 +27,7 @@ from agents_app.egress import requests
 from agents_app.egress.handover import Handover
 from agents_app.egress.names import MOST_OF_ONE, Resolve, resolved
 from agents_app.egress.refusals import Refusal, Refusals
-from agents_app.egress.requests import Refused, Wanted
+from agents_app.egress.requests import Destination, Refused
 from agents_app.egress.telling import Heard, Telling
 from agents_app.egress.web import PublicWeb, reads_as_public
 from permissions_app import audit
@@ -193,7 +193,7 @@ class Egress:
         finally:
             remote[1].close()
 
-    async def _let_through(self, known: EgressPass, wanted: Wanted) -> tuple[Reaches, str]:
+    async def _let_through(self, known: EgressPass, wanted: Destination) -> tuple[Reaches, str]:
         """By which rule. Before the name is looked up: to look it up tells its server something already."""
         reach = known.reach
         if known.turn_id is None or reach is None:

@@ -16,7 +16,7 @@ from permissions_app.gate import Gate
 from permissions_app.rules.decision import Decision, Verdict, allow, deny
 from permissions_app.rules.hosts import host_of
 from permissions_app.rules.paths import NotUnderstood
-from permissions_app.rules.tools import REACH, Kind, ToolCall, kind_of
+from permissions_app.rules.tools import REACH, ToolCall, ToolKind, kind_of
 
 HOLDS_FOR = 15.0  # seconds that a refusal is said again without asking: programs try, and try again
 BY_PEOPLE = frozenset({"person", "nobody_answered"})
@@ -24,7 +24,7 @@ BY_PEOPLE = frozenset({"person", "nobody_answered"})
 MOST_AT_ONCE = 20  # hosts of one turn that are decided about: a person is asked no more than can be read
 TOO_MANY = deny("too_many", f"{MOST_AT_ONCE} hosts wait for an answer already. Wait for that, or name fewer.")
 MOST_UNTOLD = 10  # hosts that one command was refused, named to the agent: a program can name any number
-RUN_PROGRAMS = frozenset({Kind.SHELL, Kind.MCP})
+RUN_PROGRAMS = frozenset({ToolKind.SHELL, ToolKind.MCP})
 MOST_TOLD = 4  # of what runs: the last line says how many more
 FETCHING = allow("fetching", "The gate let a fetch from this host through, and it runs.")
 GRANTED = allow("person", "A person allowed this host in this turn.")

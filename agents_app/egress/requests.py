@@ -34,7 +34,7 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Destination:
     host: str  # in lower case, an IPv6 address without its brackets
     port: int
     head: bytes = b""  # what the host is told; of a tunnel nothing
@@ -44,7 +44,7 @@ class Wanted:
         return not self.head
 
 
-async def read(reader: StreamReader) -> Wanted:
+async def read(reader: StreamReader) -> Destination:
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("ascii")
     except LimitOverrunError:
@@ -55,12 +55,12 @@ async def read(reader: StreamReader) -> Wanted:
         raise _not_understood() from None
     line, *headers = head.removesuffix("\r\n\r\n").split("\r\n")
     if match := _CONNECT.fullmatch(line):
-        return Wanted(_host(match), int(match["port"]))
+        return Destination(_host(match), int(match["port"]))
     match = _PLAIN.fullmatch(line)
     if match is None or any(_HEADER.fullmatch(header) is None for header in headers):
         raise _not_understood()
     port = int(match["port"] or 80)
-    return Wanted(_host(match), port, _rewritten(match, port, headers))
+    return Destination(_host(match), port, _rewritten(match, port, headers))
 
 
 def _not_understood() -> Refused:

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from agents_app.egress.refusals import Refusal
-from agents_app.egress.requests import Wanted
+from agents_app.egress.requests import Destination
 from permissions_app.audit import AuditKind, Entry, Outcome
 
 logger = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ class Telling:
     session_id: UUID
     turn_id: UUID | None  # the one that it began in, though it ends meanwhile
 
-    def one(self, wanted: Wanted, outcome: Outcome, rule: str, *, began: float) -> None:
+    def one(self, wanted: Destination, outcome: Outcome, rule: str, *, began: float) -> None:
         logger.info(
             "Session %s: %s:%d was %s (%s).", self.session_id, wanted.host, wanted.port, outcome, rule
         )

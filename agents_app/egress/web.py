@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from agents_app.egress.names import Lookups, Resolve
-from agents_app.egress.requests import Refused, Wanted
+from agents_app.egress.requests import Destination, Refused
 from permissions_app.rules import hosts
 from permissions_app.rules.paths import NotUnderstood
 
@@ -21,7 +21,9 @@ class PublicWeb:
     def __init__(self, resolve: Resolve, also: frozenset[str], *, patience: float) -> None:
         self._look_up, self._also, self._patience = Lookups(resolve), also, patience
 
-    async def connected(self, wanted: Wanted, own: asyncio.Semaphore) -> tuple[StreamReader, StreamWriter]:
+    async def connected(
+        self, wanted: Destination, own: asyncio.Semaphore
+    ) -> tuple[StreamReader, StreamWriter]:
         """`own` are the lookups that its process may have at once."""
         try:
             async with asyncio.timeout(self._patience):
@@ -32,7 +34,7 @@ class PublicWeb:
             raise Refused(504, "no_answer", "The host did not answer in time.") from None
         raise Refused(502, "no_answer", "The host could not be reached.")
 
-    async def _checked(self, wanted: Wanted, own: asyncio.Semaphore) -> Sequence[str]:
+    async def _checked(self, wanted: Destination, own: asyncio.Semaphore) -> Sequence[str]:
         """The addresses of a public host. One that is not public among them is enough to refuse it."""
         try:
             addresses = await self._look_up(wanted.host, wanted.port, own)

@@ -15,14 +15,14 @@ from permissions_app.session_permissions import acts_unwalled, acts_without_aski
 from sessions_app import services
 from sessions_app.access.caller import Caller
 from sessions_app.errors import Forbidden, Invalid
-from sessions_app.models import Kind, Session
+from sessions_app.models import Session, SessionKind
 
 TOOL = "permissions"
 
 
 def is_somebodys(session: Session) -> bool:
     """Nobody sits beside a schedule or a child."""
-    return session.parent_id is None and session.kind == Kind.WORKER
+    return session.parent_id is None and session.kind == SessionKind.WORKER
 
 
 def acts(session: Session) -> bool:

@@ -54,12 +54,12 @@ class Use:
     name: str
     input: dict[str, Any]
     does: Callable[[], str] = lambda: "done"
-    at: "Hold | None" = None
+    at: "Pause | None" = None
     given: list[Mapping[str, Any]] = field(default_factory=list)  # with what it was let through by a person
 
 
 @dataclass(frozen=True)
-class Hold:
+class Pause:
     """Stands still until somebody goes on, or interrupts it if it is not deaf. `reached`: it stands."""
 
     reached: asyncio.Event
@@ -83,7 +83,7 @@ class Stop:
     """It ends in the middle, and nobody asked it to."""
 
 
-Step = Say | Begin | Use | Hold | Fail | Break | Stop
+Step = Say | Begin | Use | Pause | Fail | Break | Stop
 
 
 class ScriptedRuntime:
@@ -174,9 +174,9 @@ class ScriptedRun:
             case _:
                 await self._halt(step)
 
-    async def _halt(self, step: Hold | Fail | Break | Stop) -> None:
+    async def _halt(self, step: Pause | Fail | Break | Stop) -> None:
         match step:
-            case Hold(reached, go_on, deaf):
+            case Pause(reached, go_on, deaf):
                 reached.set()
                 await _first(go_on, *([] if deaf else [self._interrupted]))
             case Fail(code, message):

@@ -11,8 +11,8 @@ from django.utils.translation import gettext_lazy as _
 
 from agents_app.model import chosen
 from agents_app.models import ModelAccess
-from sessions_app.access.models import Role, Scope, Workspace
-from sessions_app.access.services import Wanted
+from sessions_app.access.models import KeyScope, Role, Workspace
+from sessions_app.access.services import NewKey
 
 FOR_EVER = "0"
 LASTS = [
@@ -23,9 +23,9 @@ LASTS = [
     (FOR_EVER, _("until it is revoked")),
 ]
 SCOPES = [
-    (Scope.READ, _("Read: see sessions and what was said in them")),
-    (Scope.CHAT, _("Chat: speak to agents and decide what they may do")),
-    (Scope.ADMIN, _("Admin: change keys, members and the rest of the console")),
+    (KeyScope.READ, _("Read: see sessions and what was said in them")),
+    (KeyScope.CHAT, _("Chat: speak to agents and decide what they may do")),
+    (KeyScope.ADMIN, _("Admin: change keys, members and the rest of the console")),
 ]
 
 
@@ -34,8 +34,8 @@ class KeyForm(forms.Form):
     scopes = forms.TypedMultipleChoiceField(
         label=_("What it may do"),
         choices=SCOPES,
-        coerce=Scope,
-        initial=[Scope.READ, Scope.CHAT],
+        coerce=KeyScope,
+        initial=[KeyScope.READ, KeyScope.CHAT],
         widget=forms.CheckboxSelectMultiple,
     )
     workspaces = forms.MultipleChoiceField(
@@ -51,10 +51,10 @@ class KeyForm(forms.Form):
         choices = [(workspace.slug, workspace.name) for workspace in workspaces]
         self.fields["workspaces"].choices = choices  # type: ignore[attr-defined]
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> NewKey:
         given = self.cleaned_data
         days = int(given["lasts"])
-        return Wanted(
+        return NewKey(
             name=given["name"],
             scopes=tuple(given["scopes"]),
             workspaces=tuple(given["workspaces"]) or None,

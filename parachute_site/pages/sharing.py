@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Membership, Workspace
 from sessions_app.errors import Forbidden
-from sessions_app.models import Kind, Session
+from sessions_app.models import Session, SessionKind
 from sessions_app.services import check_rules_over
 
 MOST_NAMED = 8
@@ -35,7 +35,9 @@ def sharing(caller: Caller, session: Session | None, workspaces: list[Workspace]
     if session is None:
         return Sharing(is_on=False, is_offered=True, rules=True, companies=_companies(caller, workspaces))
     rules = _rules(caller, session)
-    can_be = session.parent_id is None and session.created_by_id is not None and session.kind == Kind.WORKER
+    can_be = (
+        session.parent_id is None and session.created_by_id is not None and session.kind == SessionKind.WORKER
+    )
     companies = _companies(caller, [session.workspace])
     return Sharing(session.is_shared, is_offered=rules and can_be, rules=rules, companies=companies)
 

@@ -15,7 +15,7 @@ from parachute_site.pages.views import in_rail
 from parachute_site.pages.writing import Writing
 from permissions_app.frames import request_of
 from sessions_app.access.caller import Caller
-from sessions_app.access.models import Scope
+from sessions_app.access.models import KeyScope
 from sessions_app.consumers import Message
 from sessions_app.errors import NotFound
 from sessions_app.history.past import ANSWERS
@@ -67,7 +67,7 @@ class PageSocket(ChatSocket):
 
     async def pass_on(self, session_id: UUID, after: int) -> None:
         folder = await in_thread(_folder)(session_id)
-        pane = Pane(session_id, folder, self.say, self.begin, reader=self.caller_who_may(Scope.READ))
+        pane = Pane(session_id, folder, self.say, self.begin, reader=self.caller_who_may(KeyScope.READ))
         await pane.begin()
         async with aclosing(follow_in_parts(session_id, after, self.look_at(session_id))) as parts:
             async for part in parts:

@@ -78,7 +78,7 @@ def rail(request: HttpRequest) -> HttpResponse:
     """The list of chats, or of those in the archive, as markup; with words, those that have them."""
     search = request.GET.get("search", "")[:LONGEST_SEARCH]
     archived = "true" if "archived" in request.GET else "false"
-    wanted = reading.Wanted(exact={}, search=storable(search), archived=archived, limit=LISTED)
+    wanted = reading.SessionFilter(exact={}, search=storable(search), archived=archived, limit=LISTED)
     page = reading.page(_caller(request), wanted)
     return render(request, "rail.html", {**in_rail(page), "search": search})
 
@@ -128,7 +128,7 @@ def _page(request: HttpRequest, session: Session | None = None) -> dict[str, Any
     writable = list(Workspace.objects.filter(caller.within("", MAY_WRITE)).distinct())
     workspace = session.workspace if session else next(iter(writable), None)
     return {
-        **in_rail(reading.page(caller, reading.Wanted(exact={}, limit=LISTED))),
+        **in_rail(reading.page(caller, reading.SessionFilter(exact={}, limit=LISTED))),
         "is_demo": is_demo,
         "chips": CHIPS if is_demo else (),
         "models": settings.PARACHUTE_MODELS,

@@ -10,9 +10,9 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from permissions_app.admin.read_only import ReadOnlyAdmin, ReadOnlyOfSessions
+from permissions_app.audit.any_value import NOT_READABLE, any_text
 from permissions_app.audit.chain import NOBODYS
 from permissions_app.audit.exporting import lines
-from permissions_app.audit.reading import NOT_READABLE, any_text
 from permissions_app.models.audit import AuditRow, AuditSeal
 from sessions_app.console import MASK
 from sessions_app.models import Session

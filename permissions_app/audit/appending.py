@@ -7,8 +7,8 @@ from uuid import UUID
 from django.db import transaction
 
 from permissions_app.audit import chain
+from permissions_app.audit.any_value import any_text, is_hash, is_number
 from permissions_app.audit.entry import Finished
-from permissions_app.audit.reading import any_text, is_hash, is_number
 from permissions_app.models.audit import AuditChain, AuditRow
 
 TRIES = 50  # one is lost only where another writer got its rows in, so somebody always gets on

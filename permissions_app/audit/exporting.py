@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from permissions_app.audit.reading import NOT_READABLE, any_text, in_full
+from permissions_app.audit.any_value import NOT_READABLE, any_text, in_full
 from permissions_app.models.audit import AuditRow
 
 

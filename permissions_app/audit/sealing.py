@@ -12,8 +12,7 @@ from django.db.models import F
 
 from permissions_app import audit
 from permissions_app.audit import chain
-from permissions_app.audit.appending import ChainIsSpoilt, append
-from permissions_app.audit.reading import (
+from permissions_app.audit.any_value import (
     any_text,
     as_kept,
     in_full,
@@ -22,6 +21,7 @@ from permissions_app.audit.reading import (
     is_number,
     session_of,
 )
+from permissions_app.audit.appending import ChainIsSpoilt, append
 from permissions_app.models.audit import AuditChain, AuditSeal
 
 log = logging.getLogger("parachute.audit")

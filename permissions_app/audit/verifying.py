@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from permissions_app.audit import chain
-from permissions_app.audit.reading import (
+from permissions_app.audit.any_value import (
     any_text,
     as_kept,
     in_full,

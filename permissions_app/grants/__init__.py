@@ -5,10 +5,10 @@ wants more calls `request_grant`.
 """
 
 from permissions_app.grants.requests import decide_request, request_grant
-from permissions_app.grants.services import Wanted, holds_spawn_grant, make_grant, revoke_grant, spawnable
+from permissions_app.grants.services import NewGrant, holds_spawn_grant, make_grant, revoke_grant, spawnable
 
 __all__ = [
-    "Wanted",
+    "NewGrant",
     "decide_request",
     "holds_spawn_grant",
     "make_grant",

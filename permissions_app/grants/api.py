@@ -12,12 +12,12 @@ from permissions_app.grants.requests import decide_request
 from permissions_app.grants.schemas import (
     Approval,
     GrantList,
-    GrantOrder,
     GrantOut,
     RequestList,
     RequestOut,
+    SpawnGrantOrder,
 )
-from permissions_app.grants.services import Wanted, make_grant, revoke_grant
+from permissions_app.grants.services import NewGrant, make_grant, revoke_grant
 from permissions_app.models.grants import GrantRequestStatus, GrantScope
 from sessions_app.access.caller import Caller
 from sessions_app.api import caller_of
@@ -48,12 +48,12 @@ def _grants(caller: Caller, slug: str) -> GrantList:
     description="Owners grant for always; who may write in the workspace grants for one session. What is "
     "granted already answers 200. Needs the scope `admin`.",
 )
-async def add_grant(request: HttpRequest, slug: str, order: GrantOrder) -> Any:
+async def add_grant(request: HttpRequest, slug: str, order: SpawnGrantOrder) -> Any:
     made, is_new = await in_thread(_granted)(caller_of(request), slug, order.as_wanted())
     return Status(201 if is_new else 200, made)
 
 
-def _granted(caller: Caller, slug: str, wanted: Wanted) -> tuple[GrantOut, bool]:
+def _granted(caller: Caller, slug: str, wanted: NewGrant) -> tuple[GrantOut, bool]:
     grant, is_new = make_grant(caller, slug, wanted)
     return GrantOut.of(grant), is_new
 

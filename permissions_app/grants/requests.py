@@ -9,14 +9,13 @@ from django.utils.translation import gettext as _
 
 from permissions_app import audit
 from permissions_app.audit import PLATFORM, AuditKind, Entry, Outcome
-from permissions_app.errors import AlreadyDecided
 from permissions_app.frames import grant_asked, grant_end
 from permissions_app.grants import rights
-from permissions_app.grants.services import Wanted, given
+from permissions_app.grants.services import NewGrant, given
 from permissions_app.models.grants import SLUG, GrantRequest, GrantRequestStatus, GrantScope, GrantType
 from permissions_app.services.telling import ring_inboxes
 from sessions_app.access.caller import Caller
-from sessions_app.errors import Invalid, NotFound, RateLimited
+from sessions_app.errors import AlreadyDecided, Invalid, NotFound, RateLimited
 from sessions_app.models import Session
 from sessions_app.storable import storable
 from sessions_app.streaming import log
@@ -84,7 +83,7 @@ def decide_request(caller: Caller, slug: str, request_id: UUID, scope: GrantScop
 
 
 def _grant(caller: Caller, asked: GrantRequest, scope: GrantScope) -> None:
-    wanted = Wanted(
+    wanted = NewGrant(
         agent=asked.agent,
         child_agent=asked.child_agent,
         scope=scope,

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from permissions_app.grants.services import Wanted
+from permissions_app.grants.services import NewGrant
 from permissions_app.models.grants import (
     SLUG,
     GrantRequest,
@@ -22,7 +22,7 @@ class Details(Order):
     child_agent_id: Slug
 
 
-class GrantOrder(Order):
+class SpawnGrantOrder(Order):
     agent: Slug
     grant_type: GrantType = GrantType.SPAWN
     details: Details
@@ -31,8 +31,8 @@ class GrantOrder(Order):
     )
     session_id: UUID | None = None
 
-    def as_wanted(self) -> Wanted:
-        return Wanted(
+    def as_wanted(self) -> NewGrant:
+        return NewGrant(
             agent=self.agent,
             child_agent=self.details.child_agent_id,
             scope=self.scope,

@@ -17,7 +17,7 @@ from sessions_app.errors import Invalid, NotFound
 
 
 @dataclass(frozen=True)
-class Wanted:
+class NewGrant:
     agent: str
     child_agent: str
     scope: GrantScope
@@ -47,7 +47,7 @@ def spawnable(workspace: Workspace, agent: str, session_id: UUID | None = None) 
 
 
 @transaction.atomic
-def make_grant(caller: Caller, slug: str, wanted: Wanted) -> tuple[PermissionGrant, bool]:
+def make_grant(caller: Caller, slug: str, wanted: NewGrant) -> tuple[PermissionGrant, bool]:
     """The grant, and whether it is new: a box that two people tick at once is one grant."""
     workspace = rights.workspace_of(caller, slug)
     rights.check(caller, workspace, wanted.scope)
@@ -57,7 +57,7 @@ def make_grant(caller: Caller, slug: str, wanted: Wanted) -> tuple[PermissionGra
     return given(caller, workspace, wanted)
 
 
-def given(caller: Caller, workspace: Workspace, wanted: Wanted) -> tuple[PermissionGrant, bool]:
+def given(caller: Caller, workspace: Workspace, wanted: NewGrant) -> tuple[PermissionGrant, bool]:
     """For whoever has looked at the caller's rights. The database says that it is there once."""
     named = {
         "workspace": workspace,

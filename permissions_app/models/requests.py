@@ -10,8 +10,8 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from permissions_app.querysets import ToolRequestQuerySet
+from permissions_app.rules.suggestions import PatternScope as GrantScope
 from permissions_app.rules.suggestions import PermissionType
-from permissions_app.rules.suggestions import Scope as GrantScope
 from sessions_app.access.models import among
 from sessions_app.models import Session, Turn
 

@@ -12,7 +12,7 @@ from permissions_app.rules.request import Request, read
 from permissions_app.rules.setting import Setting, Trust
 from permissions_app.rules.shell import Outcome
 from permissions_app.rules.shell.danger import is_system_file
-from permissions_app.rules.tools import Kind, ToolCall, glob_pieces, server_of, text_argument
+from permissions_app.rules.tools import ToolCall, ToolKind, glob_pieces, server_of, text_argument
 
 __all__ = ["ToolCall", "decide"]
 
@@ -70,7 +70,7 @@ def _dangerous(request: Request) -> Decision | None:
 
 
 def _not_offered(request: Request) -> Decision | None:
-    if request.kind is not Kind.NOT_OFFERED:
+    if request.kind is not ToolKind.NOT_OFFERED:
         return None
     return deny(
         "not_offered",
@@ -142,7 +142,7 @@ def _git_settings(request: Request) -> Decision | None:
 
 
 def _read_only_box(request: Request) -> Decision | None:
-    if request.setting.trust is not Trust.SANDBOXED or request.kind is not Kind.WRITE:
+    if request.setting.trust is not Trust.SANDBOXED or request.kind is not ToolKind.WRITE:
         return None
     if all(request.ground.in_scratch(end) for place in request.places for end in place.ends):
         return None
@@ -275,15 +275,15 @@ def _always(decision: Decision) -> Callable[[Request], Decision]:
     return lambda request: decision
 
 
-_ANSWERS: dict[Kind, Callable[[Request], Decision]] = {
-    Kind.READ: _read,
-    Kind.WRITE: _write,
-    Kind.SHELL: _shell,
-    Kind.WEB: _web,
-    Kind.FREE: _always(allow("always_allowed", "This tool is always allowed.")),
-    Kind.QUESTION: _always(ask("question", "This tool asks a person.")),
-    Kind.MCP: _mcp,
-    Kind.UNKNOWN: _always(ask("unknown_tool", "Parachute does not know this tool, so a person decides.")),
+_ANSWERS: dict[ToolKind, Callable[[Request], Decision]] = {
+    ToolKind.READ: _read,
+    ToolKind.WRITE: _write,
+    ToolKind.SHELL: _shell,
+    ToolKind.WEB: _web,
+    ToolKind.FREE: _always(allow("always_allowed", "This tool is always allowed.")),
+    ToolKind.QUESTION: _always(ask("question", "This tool asks a person.")),
+    ToolKind.MCP: _mcp,
+    ToolKind.UNKNOWN: _always(ask("unknown_tool", "Parachute does not know this tool, so a person decides.")),
 }
 
 _LADDER: tuple[Callable[[Request], Decision | None], ...] = (

@@ -17,7 +17,7 @@ from permissions_app.rules.prefixes import ANY_COMMAND, is_too_free
 from permissions_app.rules.request import Request
 from permissions_app.rules.setting import Trust
 from permissions_app.rules.shell import Command, Outcome
-from permissions_app.rules.tools import Kind, text_argument
+from permissions_app.rules.tools import ToolKind, text_argument
 
 MAX_LENGTH = 1_000
 MAX_STARS = 20
@@ -31,13 +31,13 @@ _HOST = re.compile(r"https?://(?P<host>(\*\.)?[^/*\s]+)(/\*{0,2})?")
 def covering(request: Request) -> str | None:
     """The patterns of the session that cover this call, or None."""
     patterns = request.setting.patterns
-    if request.kind is Kind.READ:
+    if request.kind is ToolKind.READ:
         return _all_covered(request.places, patterns.read, request.ground)
-    if request.kind is Kind.WRITE:
+    if request.kind is ToolKind.WRITE:
         return _all_covered(request.places, patterns.write, request.ground, writes=True)
-    if request.kind is Kind.WEB:
+    if request.kind is ToolKind.WEB:
         return covering_host(text_argument(request.call, "url"), patterns.read)
-    return _covering_commands(request) if request.kind is Kind.SHELL else None
+    return _covering_commands(request) if request.kind is ToolKind.SHELL else None
 
 
 def covers_write(place: Place, patterns: tuple[str, ...], ground: Ground) -> bool:

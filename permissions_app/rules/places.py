@@ -8,7 +8,7 @@ from permissions_app.rules.ground import Ground
 from permissions_app.rules.paths import Links, NotUnderstood, find
 from permissions_app.rules.request import Request, read
 from permissions_app.rules.setting import Setting
-from permissions_app.rules.tools import FILE_ARGUMENT, Kind, ToolCall, kind_of, text_argument
+from permissions_app.rules.tools import FILE_ARGUMENT, ToolCall, ToolKind, kind_of, text_argument
 
 
 def place_written(call: ToolCall, setting: Setting) -> Path | None:
@@ -16,16 +16,16 @@ def place_written(call: ToolCall, setting: Setting) -> Path | None:
     looks at files."""
     try:
         kind = kind_of(call.name, call.input)
-        may_write = kind is Kind.WRITE or (kind is Kind.SHELL and _may_set(call, setting))
+        may_write = kind is ToolKind.WRITE or (kind is ToolKind.SHELL and _may_set(call, setting))
         return written_by(read(call, setting)) if may_write else None
     except NotUnderstood:
         return None
 
 
 def written_by(request: Request) -> Path | None:
-    if request.kind is Kind.SHELL:
+    if request.kind is ToolKind.SHELL:
         return Path(request.held_settings[0].config) if request.is_only_settings else None
-    if request.kind is not Kind.WRITE:
+    if request.kind is not ToolKind.WRITE:
         return None
     ends = {end for place in request.places for end in place.ends}
     return Path(ends.pop()) if len(ends) == 1 else None

@@ -11,8 +11,8 @@ from permissions_app.rules.setting import Setting, Trust
 from permissions_app.rules.tools import (
     GLOB_ARGUMENT,
     SEARCHERS,
-    Kind,
     ToolCall,
+    ToolKind,
     fixed_part,
     kind_of,
     named_paths,
@@ -24,7 +24,7 @@ from permissions_app.rules.tools import (
 @dataclass(frozen=True)
 class Request:
     call: ToolCall
-    kind: Kind
+    kind: ToolKind
     places: tuple[Place, ...]
     glob: str
     reading: shell.Reading | None  # of a Bash command
@@ -33,12 +33,12 @@ class Request:
 
     @property
     def is_file_tool(self) -> bool:
-        return self.kind in {Kind.READ, Kind.WRITE}
+        return self.kind in {ToolKind.READ, ToolKind.WRITE}
 
     @property
     def writes(self) -> tuple[Place, ...]:
         """What it writes, as far as that can be read."""
-        if self.kind is Kind.WRITE:
+        if self.kind is ToolKind.WRITE:
             return self.places
         return tuple(self.reading.writes) if self.reading else ()
 
@@ -81,7 +81,7 @@ def read(call: ToolCall, setting: Setting) -> Request:
     glob = optional_text(call, GLOB_ARGUMENT[call.name]) if call.name in GLOB_ARGUMENT else ""
     refuse_unclear(glob)
     reading = None
-    if kind is Kind.SHELL:
+    if kind is ToolKind.SHELL:
         command = text_argument(call, "command")
         reading = shell.read_command(command, ground, behind_wall=setting.behind_wall)
     return Request(call, kind, tuple(_places(call, glob, ground)), glob, reading, ground, setting)

@@ -17,12 +17,12 @@ from permissions_app.rules.paths import NotUnderstood, Place, is_below
 from permissions_app.rules.request import Request, read
 from permissions_app.rules.setting import Patterns, Setting
 from permissions_app.rules.shell import Outcome
-from permissions_app.rules.tools import Kind, ToolCall, kind_of, text_argument
+from permissions_app.rules.tools import ToolCall, ToolKind, kind_of, text_argument
 
 __all__ = [
+    "PatternScope",
     "PermissionType",
     "Preview",
-    "Scope",
     "Suggestion",
     "covers",
     "exactly",
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-class Scope(StrEnum):
+class PatternScope(StrEnum):
     ONCE = "once"
     FILE = "file"
     FOLDER = "folder"
@@ -54,7 +54,7 @@ class PermissionType(StrEnum):
 
 @dataclass(frozen=True)
 class Suggestion:
-    scope: Scope
+    scope: PatternScope
     pattern: str  # empty for `once`
     label: str  # for a person: "the folder Plans/"
 
@@ -69,13 +69,13 @@ class Preview:
 
 
 _TYPES = {
-    Kind.READ: PermissionType.READ,
-    Kind.WEB: PermissionType.READ,  # a pattern for a host stands among those for reading
-    Kind.WRITE: PermissionType.WRITE,
-    Kind.SHELL: PermissionType.BASH,
-    Kind.MCP: PermissionType.MCP,
+    ToolKind.READ: PermissionType.READ,
+    ToolKind.WEB: PermissionType.READ,  # a pattern for a host stands among those for reading
+    ToolKind.WRITE: PermissionType.WRITE,
+    ToolKind.SHELL: PermissionType.BASH,
+    ToolKind.MCP: PermissionType.MCP,
 }
-_ONCE = Suggestion(Scope.ONCE, "", "once")
+_ONCE = Suggestion(PatternScope.ONCE, "", "once")
 # Where a pattern is what would have let the call through. Other questions are asked each time.
 _ASKED_FOR_A_PATTERN = frozenset({"write", "shell", "unnamed_host"})
 
@@ -143,7 +143,7 @@ def subject(call: ToolCall, setting: Setting) -> str:
     """What parallel requests of one tool and folder have in common: they are one card."""
     try:
         request = read(call, setting)
-        if request.kind is Kind.WEB:
+        if request.kind is ToolKind.WEB:
             return f"{call.name} {host_of(text_argument(call, 'url'))}"
         folder = _folder_of(request)
     except NotUnderstood:
@@ -160,15 +160,15 @@ def _would_help(request: Request, kind: PermissionType, pattern: str) -> bool:
 
 
 def _wider(request: Request) -> Iterator[Suggestion]:
-    if request.kind is Kind.WRITE and len({place.ends for place in request.places}) == 1:
+    if request.kind is ToolKind.WRITE and len({place.ends for place in request.places}) == 1:
         yield from _folders(request)
-    elif request.kind is Kind.SHELL:
+    elif request.kind is ToolKind.SHELL:
         yield from _commands(request)
-    elif request.kind is Kind.WEB:
+    elif request.kind is ToolKind.WEB:
         url = text_argument(request.call, "url")
         if is_public(url):
             host = host_of(url)
-            yield Suggestion(Scope.FOLDER, f"https://{host}/", f"pages of {host}")
+            yield Suggestion(PatternScope.FOLDER, f"https://{host}/", f"pages of {host}")
 
 
 def _folders(request: Request) -> Iterator[Suggestion]:
@@ -177,13 +177,15 @@ def _folders(request: Request) -> Iterator[Suggestion]:
         return
     folder, _, _ = path.rpartition("/")
     root = path.partition("/")[0]
-    yield Suggestion(Scope.FILE, path, f"this file: {path}")
+    yield Suggestion(PatternScope.FILE, path, f"this file: {path}")
     if folder:
-        yield Suggestion(Scope.FOLDER, f"{folder}/*", f"the folder {folder}/")
-        yield Suggestion(Scope.RECURSIVE, f"{folder}/**/*", f"the folder {folder}/ and all folders in it")
+        yield Suggestion(PatternScope.FOLDER, f"{folder}/*", f"the folder {folder}/")
+        yield Suggestion(
+            PatternScope.RECURSIVE, f"{folder}/**/*", f"the folder {folder}/ and all folders in it"
+        )
     if folder and root != folder:
-        yield Suggestion(Scope.ROOT, f"{root}/**/*", f"everything in {root}/")
-    yield Suggestion(Scope.VAULT, "**/*", "the whole vault")
+        yield Suggestion(PatternScope.ROOT, f"{root}/**/*", f"everything in {root}/")
+    yield Suggestion(PatternScope.VAULT, "**/*", "the whole vault")
 
 
 def _in_vault(place: Place, request: Request) -> str | None:
@@ -206,7 +208,7 @@ def _commands(request: Request) -> Iterator[Suggestion]:
     prefixes = {_prefix(command.words) for command in patterns.uncovered(request)}
     if len(prefixes) == 1 and (prefix := prefixes.pop()):
         text = shlex.join(prefix)
-        yield Suggestion(Scope.COMMAND, text, f"commands that begin with {text}")
+        yield Suggestion(PatternScope.COMMAND, text, f"commands that begin with {text}")
 
 
 def _prefix(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -253,4 +255,4 @@ def _refuse_command(pattern: str) -> None:
 def _folder_of(request: Request) -> str:
     if request.places:
         return os.path.dirname(request.places[0].ends[0])  # noqa: PTH120
-    return request.ground.working_directory.ends[0] if request.kind is Kind.SHELL else ""
+    return request.ground.working_directory.ends[0] if request.kind is ToolKind.SHELL else ""

@@ -9,7 +9,7 @@ from typing import Any
 from permissions_app.rules.paths import NotUnderstood
 
 
-class Kind(Enum):
+class ToolKind(Enum):
     READ = auto()
     WRITE = auto()
     SHELL = auto()
@@ -35,17 +35,17 @@ MEANWHILE = "while"  # in the input of a request, as people and the API are show
 READS_STRANGERS = frozenset({"WebFetch", "WebSearch"})  # of what they bring nobody knows who wrote it
 
 _KINDS = {
-    Kind.READ: ("Read", "NotebookRead", "Glob", "Grep", "LS"),
-    Kind.WRITE: ("Write", "Edit", "MultiEdit", "NotebookEdit"),
-    Kind.SHELL: ("Bash",),
-    Kind.WEB: ("WebFetch", REACH),
-    Kind.FREE: (
+    ToolKind.READ: ("Read", "NotebookRead", "Glob", "Grep", "LS"),
+    ToolKind.WRITE: ("Write", "Edit", "MultiEdit", "NotebookEdit"),
+    ToolKind.SHELL: ("Bash",),
+    ToolKind.WEB: ("WebFetch", REACH),
+    ToolKind.FREE: (
         *("Task", "Agent", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "TodoWrite"),
         *("BashOutput", "KillShell", "KillBash", "TaskOutput", "TaskStop"),
         *("Skill", "ToolSearch", "WebSearch"),
     ),
-    Kind.QUESTION: ("AskUserQuestion", "ExitPlanMode"),
-    Kind.NOT_OFFERED: (
+    ToolKind.QUESTION: ("AskUserQuestion", "ExitPlanMode"),
+    ToolKind.NOT_OFFERED: (
         *("CronCreate", "CronDelete", "CronList", "ScheduleWakeup", "Monitor", "Workflow"),
         *("EnterWorktree", "ExitWorktree", "SendMessage", "ListAgents", "TeamCreate", "TeamDelete"),
         *("RemoteTrigger", "PushNotification", "Config"),
@@ -71,16 +71,16 @@ _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 _MAX_PATHS = 100
 
 
-def kind_of(name: object, arguments: Mapping[str, Any]) -> Kind:
+def kind_of(name: object, arguments: Mapping[str, Any]) -> ToolKind:
     if not isinstance(name, str) or not _TOOL_NAME.fullmatch(name):
         raise NotUnderstood("the name of the tool is none that a tool can have")
     if name in {"Task", "Agent"} and arguments.get("isolation"):
-        return Kind.NOT_OFFERED  # a sub-agent in a worktree, or on another machine
+        return ToolKind.NOT_OFFERED  # a sub-agent in a worktree, or on another machine
     if name.startswith("mcp__"):
-        return Kind.MCP
+        return ToolKind.MCP
     if name.startswith("Cron"):
-        return Kind.NOT_OFFERED
-    return _KIND_OF.get(name, Kind.UNKNOWN)
+        return ToolKind.NOT_OFFERED
+    return _KIND_OF.get(name, ToolKind.UNKNOWN)
 
 
 def server_of(name: str) -> str | None:

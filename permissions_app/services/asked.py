@@ -20,7 +20,7 @@ GOOD_FOR = timedelta(hours=24)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class NewRequest:
     """One call, read: all that a person is shown of it, and what makes it exactly this call."""
 
     session_id: UUID
@@ -41,7 +41,7 @@ class Wanted:
 
 
 @transaction.atomic
-def ask(hold: Hold, wanted: Wanted, *, once_a_turn: bool = False) -> ToolRequest:
+def ask(hold: Hold, wanted: NewRequest, *, once_a_turn: bool = False) -> ToolRequest:
     """A new request, or one for exactly this call that a person has decided already and that nobody used.
     What is asked `once_a_turn` may have been used, refused, or not answered in time: that stays so."""
     hold.check()
@@ -100,14 +100,14 @@ def _ended(request_id: UUID, moved: int) -> bool:
     return bool(moved)
 
 
-def _unused(wanted: Wanted) -> ToolRequest | None:
+def _unused(wanted: NewRequest) -> ToolRequest | None:
     same = ToolRequest.objects.filter(session=wanted.session_id, kind=wanted.kind, digest=wanted.digest)
     found: ToolRequest | None = same.unused(timezone.now() - GOOD_FOR).order_by("decided_at").first()
     assert found is None or found.status in GOOD
     return found
 
 
-def _asked_before(hold: Hold, wanted: Wanted) -> ToolRequest | None:
+def _asked_before(hold: Hold, wanted: NewRequest) -> ToolRequest | None:
     over = (RequestStatus.GRANTED, RequestStatus.DENIED, RequestStatus.EXPIRED)
     same = ToolRequest.objects.filter(turn=hold.turn_id, digest=wanted.digest, status__in=over)
     found: ToolRequest | None = same.order_by("-created_at").first()

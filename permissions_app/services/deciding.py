@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from permissions_app.models import RequestKind, RequestStatus, ToolRequest
 from permissions_app.rules.patterns import is_host
 from permissions_app.rules.setting import Patterns
-from permissions_app.rules.suggestions import PermissionType, Scope, covers, with_pattern
+from permissions_app.rules.suggestions import PatternScope, PermissionType, covers, with_pattern
 from permissions_app.services.asked import GOOD_FOR
 from permissions_app.services.telling import let_turn_go_on, tell_end
 from permissions_app.session_permissions import call_of, patterns_of, setting_of, with_patterns
@@ -38,7 +38,7 @@ def grant(
     request_id: UUID,
     *,
     pattern: str | None = None,
-    scope: Scope | None = None,
+    scope: PatternScope | None = None,
     session_id: UUID | None = None,
 ) -> ToolRequest:
     """Allows exactly this call, and with a pattern also what it covers, from now on and in this session
@@ -135,32 +135,34 @@ def _check_kind(request: ToolRequest, kind: RequestKind) -> None:
     raise Invalid.field("requestId", why)
 
 
-def _chosen(request: ToolRequest, pattern: str | None, scope: Scope | None) -> tuple[Scope, str]:
+def _chosen(
+    request: ToolRequest, pattern: str | None, scope: PatternScope | None
+) -> tuple[PatternScope, str]:
     """What is given may leave out one of the two; what was suggested has both. Where they disagree, the
     pattern counts, because it is what the session may do: the scope that is recorded is the pattern's own."""
-    suggested = [(Scope(each["scope"]), each["pattern"]) for each in request.suggested_grants]
-    if not pattern and scope in (None, Scope.ONCE):
-        return Scope.ONCE, ""
+    suggested = [(PatternScope(each["scope"]), each["pattern"]) for each in request.suggested_grants]
+    if not pattern and scope in (None, PatternScope.ONCE):
+        return PatternScope.ONCE, ""
     for known_scope, known_pattern in suggested:
         if pattern in (None, known_pattern) and scope in (None, known_scope):
             return known_scope, known_pattern
     if not pattern:
         raise Invalid.field("scope", _("This was not suggested. Choose another, or give a pattern."))
-    if scope is Scope.ONCE:
+    if scope is PatternScope.ONCE:
         raise Invalid.field("scope", _("What is allowed once has no pattern. Leave one of the two out."))
     pattern = pattern.strip() or pattern
     return _scope_of(request, pattern), pattern
 
 
-def _scope_of(request: ToolRequest, pattern: str) -> Scope:
+def _scope_of(request: ToolRequest, pattern: str) -> PatternScope:
     if request.permission_type == PermissionType.BASH:
-        return Scope.COMMAND
+        return PatternScope.COMMAND
     if is_host(pattern):
-        return Scope.FOLDER  # as pages of a host are suggested
+        return PatternScope.FOLDER  # as pages of a host are suggested
     *folders, name = pattern.rstrip("/").split("/")
     if pattern.endswith("/") or name == "**" or any("*" in each for each in folders):
-        return Scope.RECURSIVE if [*folders, name][0].strip("*") else Scope.VAULT
-    return Scope.FOLDER if "*" in name else Scope.FILE
+        return PatternScope.RECURSIVE if [*folders, name][0].strip("*") else PatternScope.VAULT
+    return PatternScope.FOLDER if "*" in name else PatternScope.FILE
 
 
 def _decided(request: ToolRequest, status: RequestStatus, by: dict[str, Any]) -> bool:

@@ -2,9 +2,9 @@ from dataclasses import dataclass, field
 
 from django.db.models import Q
 
-from sessions_app.access.models import Role, Scope
+from sessions_app.access.models import KeyScope, Role
 
-EVERYTHING = frozenset(Scope.values)
+EVERYTHING = frozenset(KeyScope.values)
 MAY_WRITE = (Role.OWNER, Role.MEMBER)
 
 
@@ -29,7 +29,7 @@ class Caller:
     def source(self) -> str:
         return "user" if self.key_id is None else "api"
 
-    def may(self, scope: Scope) -> bool:
+    def may(self, scope: KeyScope) -> bool:
         return scope in self.scopes
 
     def within(self, through: str = "", roles: tuple[Role, ...] = ()) -> Q:

@@ -25,7 +25,7 @@ class Role(models.TextChoices):
     VIEWER = "viewer", _("Viewer")
 
 
-class Scope(models.TextChoices):
+class KeyScope(models.TextChoices):
     READ = "read", _("Read")  # every GET
     CHAT = "chat", _("Chat")  # what people do in sessions
     ADMIN = "admin", _("Admin")  # workspaces, members, keys and the rest of the console

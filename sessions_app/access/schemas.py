@@ -3,15 +3,15 @@ from typing import Annotated, Self
 
 from pydantic import AwareDatetime, Field
 
-from sessions_app.access.models import ApiKey, Scope
-from sessions_app.access.services import Wanted
+from sessions_app.access.models import ApiKey, KeyScope
+from sessions_app.access.services import NewKey
 from sessions_app.schemas import Order, Text, Wire
 
 
 class KeyOrder(Order):
     name: Annotated[Text, Field(description="What the key is for", examples=["backup script"])]
-    scopes: list[Scope] = Field(
-        [Scope.READ, Scope.CHAT],
+    scopes: list[KeyScope] = Field(
+        [KeyScope.READ, KeyScope.CHAT],
         description="`read`: every GET; `chat`: what people do in sessions; `admin`: keys and members",
         examples=[["read", "chat"]],
     )
@@ -22,8 +22,8 @@ class KeyOrder(Order):
         None, description="With its time zone; never, if none", examples=["2027-06-30T00:00:00Z"]
     )
 
-    def as_wanted(self) -> Wanted:
-        return Wanted(
+    def as_wanted(self) -> NewKey:
+        return NewKey(
             name=self.name,
             scopes=tuple(self.scopes),
             workspaces=None if self.workspaces is None else tuple(self.workspaces),
@@ -39,7 +39,7 @@ class KeyMade(Wire):
 class KeyOut(Wire):
     id: int = Field(examples=[7])
     name: str = Field(examples=["backup script"])
-    scopes: list[Scope] = Field(examples=[["read", "chat"]])
+    scopes: list[KeyScope] = Field(examples=[["read", "chat"]])
     workspaces: list[str] | None = Field(
         description="Slugs; null: all of its owner's", examples=[["default"]]
     )
@@ -53,7 +53,7 @@ class KeyOut(Wire):
         return cls(
             id=key.pk,
             name=key.name,
-            scopes=[Scope(scope) for scope in key.scopes],
+            scopes=[KeyScope(scope) for scope in key.scopes],
             workspaces=slugs if key.is_limited else None,
             created_at=key.created_at,
             expires_at=key.expires_at,

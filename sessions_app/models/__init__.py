@@ -1,8 +1,8 @@
 from sessions_app.access.models import (
     ApiKey,
+    KeyScope,
     Membership,
     Role,
-    Scope,
     SignInLink,
     SignInTries,
     TrustLevel,
@@ -10,7 +10,7 @@ from sessions_app.access.models import (
 )
 from sessions_app.models.attachment import Attachment, ContentType
 from sessions_app.models.event import EventType, SessionEvent
-from sessions_app.models.session import Kind, Session, SessionStatus, Source, TitleSource
+from sessions_app.models.session import Session, SessionKind, SessionStatus, Source, TitleSource
 from sessions_app.models.turn import Message, Receipt, Recovery, Speaker, Turn, TurnStatus
 
 __all__ = [
@@ -18,15 +18,15 @@ __all__ = [
     "Attachment",
     "ContentType",
     "EventType",
-    "Kind",
+    "KeyScope",
     "Membership",
     "Message",
     "Receipt",
     "Recovery",
     "Role",
-    "Scope",
     "Session",
     "SessionEvent",
+    "SessionKind",
     "SessionStatus",
     "SignInLink",
     "SignInTries",

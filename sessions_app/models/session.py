@@ -20,7 +20,7 @@ class SessionStatus(models.TextChoices):
     FAILED = "failed", _("Failed")
 
 
-class Kind(models.TextChoices):
+class SessionKind(models.TextChoices):
     WORKER = "worker", _("Worker")
     ORCHESTRATOR = "orchestrator", _("Orchestrator")
     SCHEDULED = "scheduled", _("Scheduled")
@@ -84,7 +84,7 @@ class Session(models.Model):
     source = models.CharField(max_length=20, choices=Source, default=Source.PARACHUTE)
     agent_slug = models.CharField(max_length=100, default="default")
     agent_type = models.CharField(max_length=100, blank=True)
-    kind = models.CharField(max_length=15, choices=Kind, default=Kind.WORKER)
+    kind = models.CharField(max_length=15, choices=SessionKind, default=SessionKind.WORKER)
     model = models.CharField(max_length=100)
     system_prompt = models.TextField(blank=True)  # what the request asked for; empty: the preset
     status = models.CharField(max_length=10, choices=SessionStatus, default=SessionStatus.PENDING)
@@ -128,7 +128,7 @@ class Session(models.Model):
             models.CheckConstraint(
                 condition=among("visibility", Visibility), name="session_visibility_is_known"
             ),
-            models.CheckConstraint(condition=among("kind", Kind), name="session_kind_is_known"),
+            models.CheckConstraint(condition=among("kind", SessionKind), name="session_kind_is_known"),
             models.CheckConstraint(condition=among("source", Source), name="session_source_is_known"),
             models.CheckConstraint(condition=among("module", Module), name="session_module_is_known"),
             models.CheckConstraint(
@@ -144,7 +144,7 @@ class Session(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["workspace", "agent_slug"],
-                condition=Q(kind=Kind.ORCHESTRATOR, status__in=LIVE),
+                condition=Q(kind=SessionKind.ORCHESTRATOR, status__in=LIVE),
                 name="one_live_session_an_orchestrator",
             ),
         ]
@@ -165,4 +165,4 @@ class Session(models.Model):
     @property
     def is_errand(self) -> bool:
         """A child's, or started by a schedule: nobody sits beside it, and it ends with its turn."""
-        return self.parent_id is not None or self.kind == Kind.SCHEDULED
+        return self.parent_id is not None or self.kind == SessionKind.SCHEDULED

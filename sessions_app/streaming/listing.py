@@ -15,14 +15,14 @@ from sessions_app import reading
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace
 from sessions_app.models import Session
-from sessions_app.reading import Page, Wanted
+from sessions_app.reading import Page, SessionFilter
 from sessions_app.streaming import bus
 from sessions_app.streaming.bus import Listener
 from sessions_app.threads import in_thread
 
 KEEP_ALIVE = 15.0
 READS_EVERY = 0.25
-NEWEST = Wanted(exact={}, limit=50)
+NEWEST = SessionFilter(exact={}, limit=50)
 
 # What a change of makes a list another one. Not how much was said or paid: that changes with each turn, and
 # with each turn its activity does.

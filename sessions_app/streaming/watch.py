@@ -7,7 +7,7 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from sessions_app.access.caller import Caller
-from sessions_app.access.models import Scope
+from sessions_app.access.models import KeyScope
 from sessions_app.errors import Forbidden, NotFound, Unauthenticated
 from sessions_app.models import Session
 from sessions_app.threads import in_thread
@@ -20,7 +20,7 @@ FindCaller = Callable[[], Awaitable[Caller | None]]
 class Watch:
     """Over one stream of one session. `scope` is the right that the stream was opened with."""
 
-    def __init__(self, find_caller: FindCaller, session_id: UUID, scope: Scope = Scope.READ) -> None:
+    def __init__(self, find_caller: FindCaller, session_id: UUID, scope: KeyScope = KeyScope.READ) -> None:
         self._find_caller = find_caller
         self._session_id = session_id
         self._scope = scope
@@ -36,7 +36,7 @@ class Watch:
         await check_visible(may(await self._find_caller(), self._scope), self._session_id)
 
 
-def may(caller: Caller | None, scope: Scope) -> Caller:
+def may(caller: Caller | None, scope: KeyScope) -> Caller:
     if caller is None:
         raise Unauthenticated
     if not caller.may(scope):

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from agents_app.runtimes.scripted import Hold, ScriptedRuntime
+from agents_app.runtimes.scripted import Pause, ScriptedRuntime
 from agents_app.turns.held import leases
 from agents_app.turns.held.claim import claim
 from agents_app.turns.held.holder import Holder
@@ -23,10 +23,10 @@ from sessions_app.threads import in_thread
 PATIENCE = 20
 
 
-def pause(*, deaf: bool = False) -> Hold:
+def pause(*, deaf: bool = False) -> Pause:
     """A step of a script at which the agent stands until `go_on` is set. A deaf one does not hear that it is
     interrupted: only being cancelled ends it."""
-    return Hold(asyncio.Event(), asyncio.Event(), deaf)
+    return Pause(asyncio.Event(), asyncio.Event(), deaf)
 
 
 class Engine:
@@ -53,7 +53,7 @@ class Engine:
 
     @asynccontextmanager
     async def paused(
-        self, opened: Opened, at: Hold, holder: Holder | None = None
+        self, opened: Opened, at: Pause, holder: Holder | None = None
     ) -> AsyncIterator[asyncio.Task[None]]:
         """While a worker runs it, and stands at this step. Left, the worker is through with it."""
         working = asyncio.create_task(self.run(opened, holder))

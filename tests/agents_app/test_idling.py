@@ -12,7 +12,7 @@ from agents_app.turns.held.holder import Holder
 from agents_app.turns.running import finish
 from agents_app.turns.said.opening import Opened, Opening, open_turn
 from sessions_app.access.caller import Caller
-from sessions_app.models import Kind, Session, SessionEvent, SessionStatus, Turn, TurnStatus
+from sessions_app.models import Session, SessionEvent, SessionKind, SessionStatus, Turn, TurnStatus
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db, pytest.mark.usefixtures("rings")]
 
@@ -49,13 +49,13 @@ def status(session: Session) -> str:
 @pytest.mark.parametrize(
     ("kind", "ago", "expected"),
     [
-        (Kind.WORKER, 14 * MINUTE, "running"),
-        (Kind.WORKER, 16 * MINUTE, "complete"),
-        (Kind.ORCHESTRATOR, 6 * DAY, "running"),
-        (Kind.ORCHESTRATOR, 8 * DAY, "complete"),
+        (SessionKind.WORKER, 14 * MINUTE, "running"),
+        (SessionKind.WORKER, 16 * MINUTE, "complete"),
+        (SessionKind.ORCHESTRATOR, 6 * DAY, "running"),
+        (SessionKind.ORCHESTRATOR, 8 * DAY, "complete"),
     ],
 )
-def test_each_kind_has_its_time(as_ada: Caller, kind: Kind, ago: timedelta, expected: str) -> None:
+def test_each_kind_has_its_time(as_ada: Caller, kind: SessionKind, ago: timedelta, expected: str) -> None:
     session = answered(as_ada, kind=kind)
     said_last(session, ago)
     assert idling.sweep() == (expected == "complete")
@@ -100,7 +100,7 @@ def test_a_message_wakes_it_again(as_ada: Caller, quiet: Session) -> None:
 
 
 def test_an_orchestrator_is_not_idle_while_a_child_lives(as_ada: Caller) -> None:
-    parent = answered(as_ada, kind=Kind.ORCHESTRATOR)
+    parent = answered(as_ada, kind=SessionKind.ORCHESTRATOR)
     child = answered(as_ada)
     Session.objects.filter(pk=child.pk).update(parent=parent)
     said_last(parent, 8 * DAY)
@@ -120,7 +120,7 @@ def test_no_more_than_so_many_come_to_their_end_at_once(
 
 class TestWhatEndsWithItsTurn:
     def test_is_what_a_schedule_started(self, as_ada: Caller) -> None:
-        assert answered(as_ada, kind=Kind.SCHEDULED).status == SessionStatus.COMPLETE
+        assert answered(as_ada, kind=SessionKind.SCHEDULED).status == SessionStatus.COMPLETE
 
     def test_is_a_child(self, as_ada: Caller, quiet: Session) -> None:
         assert answered(as_ada, parent=quiet).status == SessionStatus.COMPLETE
@@ -131,7 +131,7 @@ class TestWhatEndsWithItsTurn:
     def test_waits_for_what_was_said_meanwhile(self, as_ada: Caller) -> None:
         first = open_turn(as_ada, Opening("hi"))
         second = open_turn(as_ada, Opening("and now?", session_id=first.session_id))
-        Session.objects.update(kind=Kind.SCHEDULED)
+        Session.objects.update(kind=SessionKind.SCHEDULED)
         end(first)
         assert Session.objects.get().status == SessionStatus.RUNNING
         end(second)

@@ -7,7 +7,7 @@ import pytest
 
 from agents_app.turns.running.prepare import as_permitted
 from permissions_app.rules.setting import Setting, Trust
-from sessions_app.models import Kind, Session
+from sessions_app.models import Session, SessionKind
 
 KEPT = {"read": [], "write": ["Chat/artifacts/*"], "bash": False, "trustMode": True}
 
@@ -52,7 +52,12 @@ class TestItActsWithoutAsking:
         assert not permitted(replace(setting, behind_wall=False)).trust_mode
 
     @pytest.mark.parametrize(
-        "session", [Session(kind=Kind.SCHEDULED), Session(kind=Kind.ORCHESTRATOR), Session(parent=Session())]
+        "session",
+        [
+            Session(kind=SessionKind.SCHEDULED),
+            Session(kind=SessionKind.ORCHESTRATOR),
+            Session(parent=Session()),
+        ],
     )
     def test_not_where_nobody_sits_beside_it(self, setting: Setting, session: Session) -> None:
         assert not permitted(setting, session).trust_mode

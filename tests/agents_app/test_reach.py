@@ -10,7 +10,7 @@ from django.db import DatabaseError
 
 from agents_app.egress.reach import MOST_AT_ONCE, MOST_UNTOLD, Reach
 from agents_app.runtimes.base import RunRequest, Waits
-from agents_app.runtimes.scripted import Hold, Say, ScriptedRun, ScriptedRuntime, Use
+from agents_app.runtimes.scripted import Pause, Say, ScriptedRun, ScriptedRuntime, Use
 from agents_app.turns.said.opening import Opened
 from agents_app.turns.said.steering import inject
 from permissions_app import asking, services
@@ -64,14 +64,14 @@ def engine(as_ada: Caller, runtime: WithReach, rings: Any) -> Engine:
 
 
 @pytest.fixture
-def shell() -> Hold:
+def shell() -> Pause:
     """While its command runs."""
     return pause()
 
 
 @asynccontextmanager
 async def running(
-    engine: Engine, shell: Hold, *before: Use, said: str = "go", fetched: bool = True, **more: Any
+    engine: Engine, shell: Pause, *before: Use, said: str = "go", fetched: bool = True, **more: Any
 ) -> AsyncIterator[Opened]:
     """A turn that has fetched a page, and in which a command runs."""
     steps = [*([PAGE] if fetched else []), *before]
@@ -96,7 +96,7 @@ async def is_marked(opened: Opened) -> bool:
 
 
 async def test_before_it_has_read_strangers_it_reaches_any_host(
-    engine: Engine, runtime: WithReach, shell: Hold
+    engine: Engine, runtime: WithReach, shell: Pause
 ) -> None:
     async with running(engine, shell, fetched=False) as opened:
         assert (await runtime.reach("pypi.org")).rule == "public_host"
@@ -106,7 +106,7 @@ async def test_before_it_has_read_strangers_it_reaches_any_host(
 
 
 async def test_a_fetch_marks_the_session_and_from_then_on_a_person_is_asked(
-    engine: Engine, runtime: WithReach, shell: Hold
+    engine: Engine, runtime: WithReach, shell: Pause
 ) -> None:
     async with running(engine, shell) as opened:
         assert await is_marked(opened)
@@ -125,7 +125,7 @@ async def test_a_fetch_marks_the_session_and_from_then_on_a_person_is_asked(
 
 
 async def test_a_session_that_goes_on_from_one_that_read_strangers_has_read_them_too(
-    engine: Engine, runtime: WithReach, shell: Hold
+    engine: Engine, runtime: WithReach, shell: Pause
 ) -> None:
     async with running(engine, shell) as opened:
         pass
@@ -136,7 +136,7 @@ async def test_a_session_that_goes_on_from_one_that_read_strangers_has_read_them
 
 @pytest.mark.parametrize("said", ["go to https://pypi.org/simple", "go: from pypi.org.", "go PyPI.org, ok"])
 async def test_a_host_that_a_person_named_is_open(
-    engine: Engine, runtime: WithReach, shell: Hold, said: str
+    engine: Engine, runtime: WithReach, shell: Pause, said: str
 ) -> None:
     async with running(engine, shell, said=said) as opened:
         assert (await runtime.reach("pypi.org")).rule == "named_host"
@@ -154,7 +154,7 @@ async def test_a_host_that_a_person_named_is_open(
     ],
 )
 async def test_what_only_looks_like_naming_a_host_is_none(
-    engine: Engine, runtime: WithReach, shell: Hold, said: str, host: str
+    engine: Engine, runtime: WithReach, shell: Pause, said: str, host: str
 ) -> None:
     async with running(engine, shell, said=said) as opened:
         waiting = asyncio.create_task(runtime.reach(host))
@@ -164,7 +164,7 @@ async def test_what_only_looks_like_naming_a_host_is_none(
 
 
 async def test_a_pattern_opens_a_host_for_the_session(
-    engine: Engine, runtime: WithReach, shell: Hold
+    engine: Engine, runtime: WithReach, shell: Pause
 ) -> None:
     async with running(engine, shell) as opened:
         waiting = asyncio.create_task(runtime.reach("pypi.org"))
@@ -177,7 +177,7 @@ async def test_a_pattern_opens_a_host_for_the_session(
 
 
 async def test_a_host_that_a_person_names_meanwhile_is_open(
-    engine: Engine, runtime: WithReach, shell: Hold
+    engine: Engine, runtime: WithReach, shell: Pause
 ) -> None:
     async with running(engine, shell) as opened:
         refused = asyncio.create_task(runtime.reach("evil.example"))  # what people named is read by now
@@ -192,7 +192,7 @@ async def test_a_host_that_a_person_names_meanwhile_is_open(
 
 
 async def test_refused_it_is_refused_again_and_nobody_is_asked_twice(
-    engine: Engine, runtime: WithReach, shell: Hold, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, runtime: WithReach, shell: Pause, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agents_app.egress.reach.HOLDS_FOR", 0.0)
     async with running(engine, shell) as opened:
@@ -206,7 +206,7 @@ async def test_refused_it_is_refused_again_and_nobody_is_asked_twice(
 
 @pytest.mark.parametrize("answer", [services.grant, services.deny])
 async def test_what_a_person_said_of_a_host_holds_for_the_turn_whoever_runs_it(
-    engine: Engine, runtime: WithReach, shell: Hold, answer: Any
+    engine: Engine, runtime: WithReach, shell: Pause, answer: Any
 ) -> None:
     async with running(engine, shell) as opened:
         waiting = asyncio.create_task(runtime.reach("pypi.org"))
@@ -218,7 +218,7 @@ async def test_what_a_person_said_of_a_host_holds_for_the_turn_whoever_runs_it(
 
 
 async def test_nobody_answers_and_a_late_answer_counts(
-    engine: Engine, runtime: WithReach, shell: Hold, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, runtime: WithReach, shell: Pause, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(asking, "READS_EVERY", 0.01)
     monkeypatch.setattr("agents_app.egress.reach.HOLDS_FOR", 0.0)
@@ -238,7 +238,7 @@ async def test_nobody_answers_and_a_late_answer_counts(
 
 
 async def test_another_question_of_the_turn_is_not_disturbed(
-    engine: Engine, runtime: WithReach, shell: Hold
+    engine: Engine, runtime: WithReach, shell: Pause
 ) -> None:
     tool = use()
     engine.runtime.scripts["go"] = [PAGE, tool, Say("Done.")]
@@ -257,7 +257,9 @@ async def test_another_question_of_the_turn_is_not_disturbed(
     assert types(await events(opened))[-1] == "done"
 
 
-async def test_nobody_is_asked_more_than_can_be_read(engine: Engine, runtime: WithReach, shell: Hold) -> None:
+async def test_nobody_is_asked_more_than_can_be_read(
+    engine: Engine, runtime: WithReach, shell: Pause
+) -> None:
     async with running(engine, shell) as opened:
         waiting = [asyncio.create_task(runtime.reach(f"{n}.evil.example")) for n in range(MOST_AT_ONCE)]
         await asyncio.sleep(0)
@@ -268,7 +270,7 @@ async def test_nobody_is_asked_more_than_can_be_read(engine: Engine, runtime: Wi
 
 
 async def test_after_a_command_no_more_refusals_are_told_than_can_be_read(
-    engine: Engine, runtime: WithReach, shell: Hold
+    engine: Engine, runtime: WithReach, shell: Pause
 ) -> None:
     async with running(engine, shell) as opened:
         waiting = [asyncio.create_task(runtime.reach(f"{n}.evil.example")) for n in range(MOST_AT_ONCE)]
@@ -286,7 +288,7 @@ async def test_after_a_command_no_more_refusals_are_told_than_can_be_read(
 
 
 async def test_each_step_is_a_row_of_the_audit(
-    engine: Engine, runtime: WithReach, shell: Hold, audited: list[Entry]
+    engine: Engine, runtime: WithReach, shell: Pause, audited: list[Entry]
 ) -> None:
     async with running(engine, shell) as opened:
         waiting = asyncio.create_task(runtime.reach("pypi.org"))
@@ -303,7 +305,7 @@ async def test_each_step_is_a_row_of_the_audit(
 
 
 async def test_a_turn_that_is_stopped_asks_no_more(
-    engine: Engine, runtime: WithReach, shell: Hold, audited: list[Entry]
+    engine: Engine, runtime: WithReach, shell: Pause, audited: list[Entry]
 ) -> None:
     async with running(engine, shell) as opened:
         waiting = asyncio.create_task(runtime.reach("pypi.org"))
@@ -317,7 +319,7 @@ async def test_a_turn_that_is_stopped_asks_no_more(
 
 
 async def test_a_fetch_opens_its_host_while_it_runs_and_not_longer(
-    engine: Engine, runtime: WithReach, shell: Hold
+    engine: Engine, runtime: WithReach, shell: Pause
 ) -> None:
     async with running(engine, shell) as opened:
         runtime.reach.begins(ToolCall("toolu_1", "WebFetch", {"url": "https://Example.org:8443/page"}))
@@ -340,7 +342,7 @@ async def test_a_fetch_opens_its_host_while_it_runs_and_not_longer(
     ],
 )
 async def test_a_card_says_what_runs_at_that_moment(
-    engine: Engine, runtime: WithReach, shell: Hold, calls: list[dict[str, str]], told: list[str]
+    engine: Engine, runtime: WithReach, shell: Pause, calls: list[dict[str, str]], told: list[str]
 ) -> None:
     async with running(engine, shell) as opened:
         runtime.reach.begins(ToolCall("toolu_read", "Read", {"file_path": "a.md"}))
@@ -354,7 +356,7 @@ async def test_a_card_says_what_runs_at_that_moment(
 
 
 async def test_a_card_says_nothing_of_what_has_ended_and_marks_what_went_into_the_background(
-    engine: Engine, runtime: WithReach, shell: Hold
+    engine: Engine, runtime: WithReach, shell: Pause
 ) -> None:
     async with running(engine, shell) as opened:
         for host, more, told in (("pypi.org", {}, {}), ("npmjs.com", {"run_in_background": True}, SERVES)):
@@ -368,7 +370,7 @@ async def test_a_card_says_nothing_of_what_has_ended_and_marks_what_went_into_th
 
 
 async def test_what_runs_is_no_part_of_what_a_person_decides_about(
-    engine: Engine, runtime: WithReach, shell: Hold
+    engine: Engine, runtime: WithReach, shell: Pause
 ) -> None:
     async with running(engine, shell) as opened:
         runtime.reach.begins(ToolCall("toolu_1", "Bash", {"command": "npm install"}))
@@ -382,7 +384,7 @@ async def test_what_runs_is_no_part_of_what_a_person_decides_about(
 
 
 async def test_where_the_rows_cannot_be_read_it_is_refused(
-    engine: Engine, runtime: WithReach, shell: Hold, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, runtime: WithReach, shell: Pause, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def is_away(*given: Any) -> None:
         raise DatabaseError("It is away.")

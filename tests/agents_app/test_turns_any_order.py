@@ -42,7 +42,7 @@ from agents_app.runtimes.scripted import (
     Begin,
     Break,
     Fail,
-    Hold,
+    Pause,
     Say,
     ScriptedRun,
     ScriptedRuntime,
@@ -67,10 +67,10 @@ from sessions_app.errors import NotFound
 from sessions_app.history import transcripts
 from sessions_app.models import (
     EventType,
-    Kind,
     Message,
     Session,
     SessionEvent,
+    SessionKind,
     SessionStatus,
     Speaker,
     Turn,
@@ -175,7 +175,7 @@ class Agents(ScriptedRuntime):
 
     def __init__(self) -> None:
         super().__init__()
-        self.standing: list[Hold] = []
+        self.standing: list[Pause] = []
         self.runs: list[Agent] = []
         self.keeps_warm = False
 
@@ -213,7 +213,7 @@ class Agents(ScriptedRuntime):
                 return [said, Stop()]
         return [said]
 
-    def _hold(self, *, deaf: bool = False) -> Hold:
+    def _hold(self, *, deaf: bool = False) -> Pause:
         self.standing.append(pause(deaf=deaf))
         return self.standing[-1]
 
@@ -360,7 +360,7 @@ class Turns(RuleBasedStateMachine):
         if how == "say more":
             self._say_more(kind, self._session(which))
         elif how == "begin" and len(self.sessions) < MOST_SESSIONS:
-            Session.objects.filter(pk=self._say(kind)).update(kind=Kind.SCHEDULED)
+            Session.objects.filter(pk=self._say(kind)).update(kind=SessionKind.SCHEDULED)
         else:
             self._say(kind, self._session(which))
 

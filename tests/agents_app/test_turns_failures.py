@@ -20,7 +20,7 @@ from agents_app.turns.running import run as running
 from agents_app.turns.running.run import run_waiting_turns
 from permissions_app.gate import Gate
 from sessions_app.access.models import TrustLevel, Workspace
-from sessions_app.models import Kind, Session, SessionStatus, Turn, TurnStatus
+from sessions_app.models import Session, SessionKind, SessionStatus, Turn, TurnStatus
 from sessions_app.threads import in_thread
 from tests.agents_app.engine import Engine, events, has_no_gaps, last_words, pause, turn_of, types
 
@@ -66,7 +66,7 @@ async def test_the_turn_is_failed_and_a_chat_goes_on(engine: Engine) -> None:
 @pytest.mark.parametrize("kind", ["child", "scheduled"])
 async def test_a_child_or_a_scheduled_session_fails_with_its_turn(engine: Engine, kind: str) -> None:
     parent, opened = await engine.say("hi"), await engine.say("fail")
-    made = {"parent_id": parent.session_id} if kind == "child" else {"kind": Kind.SCHEDULED}
+    made = {"parent_id": parent.session_id} if kind == "child" else {"kind": SessionKind.SCHEDULED}
     await Session.objects.filter(pk=opened.session_id).aupdate(**made)
     engine.runtime.scripts["fail"] = [Fail("overloaded")]
     await engine.run(opened)
@@ -204,10 +204,10 @@ class TestTheDeadline:
 
     @pytest.mark.parametrize(
         ("kind", "ago"),
-        [(Kind.WORKER, timedelta(minutes=59)), (Kind.ORCHESTRATOR, timedelta(days=6))],
+        [(SessionKind.WORKER, timedelta(minutes=59)), (SessionKind.ORCHESTRATOR, timedelta(days=6))],
     )
     async def test_is_not_over_before_and_is_none_for_an_orchestrator(
-        self, engine: Engine, looks: list[watching.Look], kind: Kind, ago: timedelta
+        self, engine: Engine, looks: list[watching.Look], kind: SessionKind, ago: timedelta
     ) -> None:
         at = pause()
         engine.runtime.scripts["hi"] = [at]

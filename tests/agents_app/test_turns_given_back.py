@@ -17,7 +17,7 @@ from agents_app.turns.running.starting import INTERRUPTED, SHOWN
 from agents_app.turns.said.opening import Opened
 from agents_app.turns.said.steering import inject
 from sessions_app.history import transcripts
-from sessions_app.models import Kind, Message, Session, SessionEvent, TurnStatus
+from sessions_app.models import Message, Session, SessionEvent, SessionKind, TurnStatus
 from sessions_app.threads import in_thread
 from tests.agents_app.conftest import Rings
 from tests.agents_app.engine import (
@@ -281,7 +281,7 @@ async def test_a_sweep_in_mid_turn_takes_nothing_from_a_worker_that_renews(engin
 @pytest.mark.parametrize("kind", ["child", "scheduled"])
 async def test_a_child_or_a_scheduled_run_fails_with_its_worker(engine: Engine, kind: str) -> None:
     parent, opened = await engine.say("hi"), await engine.say("ho")
-    made = {"parent_id": parent.session_id} if kind == "child" else {"kind": Kind.SCHEDULED}
+    made = {"parent_id": parent.session_id} if kind == "child" else {"kind": SessionKind.SCHEDULED}
     await Session.objects.filter(pk=opened.session_id).aupdate(**made)
     await lose(opened)
     written = await events(opened)

@@ -16,7 +16,7 @@ from agents_app.turns.running.starting import INTERRUPTED, SHOWN
 from agents_app.turns.said.abort import abort
 from agents_app.turns.said.opening import Opened
 from sessions_app.history import conversation
-from sessions_app.models import Kind, Session, SessionEvent, Turn
+from sessions_app.models import Session, SessionEvent, SessionKind, Turn
 from sessions_app.streaming import bus
 from sessions_app.streaming.bus import memory
 from sessions_app.streaming.stream import follow
@@ -158,7 +158,7 @@ async def test_the_worker_that_puts_its_turn_back_keeps_it_itself(
 
 async def test_it_comes_before_the_end_of_a_turn_that_is_not_run_again(engine: Engine) -> None:
     opened = await engine.say("When do quinces ripen?")
-    await Session.objects.aupdate(kind=Kind.SCHEDULED)
+    await Session.objects.aupdate(kind=SessionKind.SCHEDULED)
     await is_lost(opened, *PIECES)
     assert types(await events(opened))[-2:] == ["text", "typed_error"]
     assert [said["content"][0]["text"] for said in await messages(opened)] == [

@@ -13,7 +13,7 @@ import pytest
 from agents_app.model import chosen
 from agents_app.model.chosen import Typed
 from agents_app.model.endpoint import ModelEndpoint
-from agents_app.runtimes.scripted import Hold, ScriptedRuntime
+from agents_app.runtimes.scripted import Pause, ScriptedRuntime
 from agents_app.turns.held.claim import claim
 from agents_app.turns.held.holder import Holder
 from agents_app.turns.said.opening import Opened, Opening, open_turn
@@ -84,7 +84,7 @@ def test_told_to_stop_it_puts_back_what_outlives_the_grace_and_claims_nothing_mo
     worker: TurnWorker, as_ada: Caller, opened: Opened, scripted: ScriptedRuntime
 ) -> None:
     reached = threading.Event()  # seen from this thread, and set in the worker's
-    scripted.scripts["hi"] = [Hold(cast(asyncio.Event, reached), asyncio.Event(), deaf=True)]
+    scripted.scripts["hi"] = [Pause(cast(asyncio.Event, reached), asyncio.Event(), deaf=True)]
     other = open_turn(as_ada, Opening("ho"))
     with ThreadPoolExecutor(1) as threads:
         running = threads.submit(worker.serve, opened.session_id)
@@ -100,7 +100,7 @@ def test_told_to_stop_it_lets_a_turn_end_within_the_grace(
     worker: TurnWorker, as_ada: Caller, opened: Opened, scripted: ScriptedRuntime
 ) -> None:
     reached, go_on = threading.Event(), asyncio.Event()
-    scripted.scripts["hi"] = [Hold(cast(asyncio.Event, reached), go_on)]
+    scripted.scripts["hi"] = [Pause(cast(asyncio.Event, reached), go_on)]
     with ThreadPoolExecutor(1) as threads:
         running = threads.submit(worker.serve, opened.session_id)
         assert reached.wait(PATIENCE)
@@ -124,7 +124,7 @@ def test_a_key_that_was_entered_counts_for_the_next_turn_and_for_one_that_runs(
     worker.serve(opened.session_id)
     assert worker._door.upstream.header == ("x-api-key", "sk-ant-the-first")
     reached, go_on, led = threading.Event(), asyncio.Event(), threading.Event()
-    scripted.scripts["and now?"] = [Hold(cast(asyncio.Event, reached), go_on)]
+    scripted.scripts["and now?"] = [Pause(cast(asyncio.Event, reached), go_on)]
     lead_to = worker._door.lead_to
 
     async def watched(upstream: ModelEndpoint) -> None:

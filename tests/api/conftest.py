@@ -13,7 +13,7 @@ from agents_app.runtimes.scripted import ScriptedRuntime
 from agents_app.turns.held.holder import Holder
 from agents_app.turns.running.run import run_waiting_turns
 from sessions_app.access.caller import Caller
-from sessions_app.access.models import Scope
+from sessions_app.access.models import KeyScope
 from tests.api.web import Headers, Web
 
 Key = Callable[..., Headers]
@@ -76,7 +76,7 @@ def vi_calls(vi: User, key: Key) -> Web:
 @pytest.fixture
 def cy_calls(cy: User, as_cy: Caller, key: Key) -> Web:
     """With every scope: what refuses him is that things are not his."""
-    return Web(key(cy, scopes=list(Scope)))
+    return Web(key(cy, scopes=list(KeyScope)))
 
 
 @pytest.fixture

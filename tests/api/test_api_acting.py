@@ -7,8 +7,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from permissions_app.audit import Entry
-from sessions_app.access.models import Scope
-from sessions_app.models import Kind, Session
+from sessions_app.access.models import KeyScope
+from sessions_app.models import Session, SessionKind
 from sessions_app.threads import in_thread
 from tests.api.web import Headers, Web
 
@@ -74,11 +74,11 @@ async def test_a_viewer_gives_nothing(vi_calls: Web, asking: str) -> None:
 async def test_a_key_that_may_only_read_gives_nothing(
     ada: User, key: Callable[..., Headers], asking: str
 ) -> None:
-    reader = Web(await in_thread(key)(ada, scopes=[Scope.READ]))
+    reader = Web(await in_thread(key)(ada, scopes=[KeyScope.READ]))
     assert (await reader.post(switch(asking), ON)).refused == (403, "forbidden")
 
 
-@pytest.mark.parametrize("change", [{"kind": Kind.SCHEDULED}, {"kind": Kind.ORCHESTRATOR}])
+@pytest.mark.parametrize("change", [{"kind": SessionKind.SCHEDULED}, {"kind": SessionKind.ORCHESTRATOR}])
 async def test_where_nobody_sits_beside_it_nobody_gives_it(
     ada_calls: Web, asking: str, change: dict[str, Any]
 ) -> None:

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session as Login
 from django.utils import timezone
 
-from sessions_app.access.models import ApiKey, Scope, Workspace
+from sessions_app.access.models import ApiKey, KeyScope, Workspace
 from tests.api.conftest import Key
 from tests.api.web import Web
 
@@ -68,12 +68,12 @@ async def test_a_key_that_expires_tomorrow_is_good_today(ada_calls: Web) -> None
 
 @pytest.fixture
 def reads(ada: User, key: Key) -> Web:
-    return Web(key(ada, scopes=[Scope.READ]))
+    return Web(key(ada, scopes=[KeyScope.READ]))
 
 
 @pytest.fixture
 def chats(ada: User, key: Key) -> Web:
-    return Web(key(ada, scopes=[Scope.CHAT]))
+    return Web(key(ada, scopes=[KeyScope.CHAT]))
 
 
 async def test_a_key_to_read_may_not_speak(reads: Web) -> None:

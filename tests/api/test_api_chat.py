@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agents_app.runtimes.scripted import Break, Fail, Hold, Say, ScriptedRuntime, Use
+from agents_app.runtimes.scripted import Break, Fail, Pause, Say, ScriptedRuntime, Use
 from sessions_app.models import Session, Turn
 from tests.api.web import Web
 
@@ -15,8 +15,8 @@ JSON = {"accept": "application/json"}
 ASYNC = {"prefer": "respond-async"}
 
 
-def pause() -> Hold:
-    return Hold(asyncio.Event(), asyncio.Event())
+def pause() -> Pause:
+    return Pause(asyncio.Event(), asyncio.Event())
 
 
 async def test_it_streams_the_events_of_its_turn_as_they_happen(

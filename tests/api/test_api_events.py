@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session as Login
 from django.test import AsyncClient
 
-from agents_app.runtimes.scripted import Begin, Hold, Say, ScriptedRuntime
+from agents_app.runtimes.scripted import Begin, Pause, Say, ScriptedRuntime
 from sessions_app.access.models import ApiKey
 from sessions_app.streaming.stream import KEEP_ALIVE
 from sessions_app.streaming.watch import LOOKS_AGAIN_EVERY
@@ -100,7 +100,7 @@ async def test_who_may_not_read_learns_nothing_from_a_bad_after(nobody: Web, cy_
 
 
 async def test_what_comes_later_comes_at_once(ada_calls: Web, worker: ScriptedRuntime) -> None:
-    here = Hold(asyncio.Event(), asyncio.Event())
+    here = Pause(asyncio.Event(), asyncio.Event())
     worker.scripts["x"] = [Begin("Lat"), here, Say("Later.")]
     said = await ada_calls.say("x")
     async with ada_calls.streaming("GET", f"/api/chat/{said['sessionId']}/events") as stream:

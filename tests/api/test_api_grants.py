@@ -11,9 +11,8 @@ from agents_app.model.door import Door
 from agents_app.model.endpoint import ModelEndpoint
 from permissions_app import inbox
 from permissions_app.audit import Entry
-from permissions_app.errors import AlreadyDecided
 from permissions_app.grants import (
-    Wanted,
+    NewGrant,
     decide_request,
     holds_spawn_grant,
     make_grant,
@@ -23,8 +22,8 @@ from permissions_app.grants import (
 from permissions_app.grants.requests import MOST_PENDING
 from permissions_app.models import GrantRequest, GrantScope, PermissionGrant
 from sessions_app.access.caller import Caller
-from sessions_app.access.models import Scope, Workspace
-from sessions_app.errors import Invalid, RateLimited
+from sessions_app.access.models import KeyScope, Workspace
+from sessions_app.errors import AlreadyDecided, Invalid, RateLimited
 from sessions_app.models import Session, SessionEvent
 from sessions_app.streaming.log import as_payload
 from sessions_app.threads import in_thread
@@ -164,9 +163,9 @@ class TestNobodyGivesMoreThanTheyHave:
             assert (await vi_browser.post(path, body)).refused == (403, "forbidden")
 
     async def test_a_key_needs_the_scope_admin(self, ada: User, key: Key, workspace: Workspace) -> None:
-        chat = Web(await in_thread(key)(ada, scopes=[Scope.READ, Scope.CHAT]))
+        chat = Web(await in_thread(key)(ada, scopes=[KeyScope.READ, KeyScope.CHAT]))
         assert (await chat.post(GRANTS, ORDER)).refused == (403, "forbidden")
-        admin = Web(await in_thread(key)(ada, scopes=[Scope.ADMIN]))
+        admin = Web(await in_thread(key)(ada, scopes=[KeyScope.ADMIN]))
         assert (await admin.post(GRANTS, ORDER)).status == 201
 
     async def test_a_key_for_another_workspace_finds_none(
@@ -174,7 +173,7 @@ class TestNobodyGivesMoreThanTheyHave:
     ) -> None:
         other = await Workspace.objects.acreate(slug="other", name="Other", vault_path="/v")
         await other.memberships.acreate(user=ada, role="owner")
-        limited = Web(await in_thread(key)(ada, scopes=list(Scope), workspaces=[other]))
+        limited = Web(await in_thread(key)(ada, scopes=list(KeyScope), workspaces=[other]))
         assert (await limited.post(GRANTS, ORDER)).refused == (404, "not_found")
         assert (await limited.get(REQUESTS)).refused == (404, "not_found")
 
@@ -301,7 +300,7 @@ def test_of_several_who_decide_at_once_one_does(as_ada: Caller, as_ben: Caller, 
 @pytest.mark.database
 def test_of_several_who_grant_the_same_at_once_all_have_one(as_ada: Caller) -> None:
 
-    wanted = Wanted("planner", "writer", GrantScope.PERSISTENT)
+    wanted = NewGrant("planner", "writer", GrantScope.PERSISTENT)
     made = at_once(lambda _: make_grant(as_ada, "default", wanted))
     assert sum(is_new for _, is_new in made) == 1
     assert len({grant.pk for grant, _ in made}) == 1

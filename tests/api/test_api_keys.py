@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from sessions_app.access.models import ApiKey, Membership, Role, Scope, Workspace
+from sessions_app.access.models import ApiKey, KeyScope, Membership, Role, Workspace
 from sessions_app.threads import in_thread
 from tests.api.conftest import Key
 from tests.api.web import Answer, Web
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 KEYS = "/api/auth/keys"
 ORDER = {"name": "laptop"}
-ALL = list(Scope)
+ALL = list(KeyScope)
 
 
 def with_key(answer: Answer) -> Web:
@@ -98,21 +98,21 @@ async def test_an_id_that_is_none_is_404(key_id: str, admin: Web) -> None:
 async def test_without_the_scope_admin_no_key_is_made_or_revoked(
     scopes: list[str], ada: User, key: Key
 ) -> None:
-    web = Web(await in_thread(key)(ada, scopes=[Scope(scope) for scope in scopes]))
+    web = Web(await in_thread(key)(ada, scopes=[KeyScope(scope) for scope in scopes]))
     assert (await web.post(KEYS, ORDER)).refused == (403, "forbidden")
     own = await ApiKey.objects.aget()
     assert (await web.ask("DELETE", f"{KEYS}/{own.pk}")).refused == (403, "forbidden")
 
 
 async def test_a_key_that_may_not_read_lists_none(ada: User, key: Key) -> None:
-    assert (await Web(await in_thread(key)(ada, scopes=[Scope.ADMIN])).get(KEYS)).refused == (
+    assert (await Web(await in_thread(key)(ada, scopes=[KeyScope.ADMIN])).get(KEYS)).refused == (
         403,
         "forbidden",
     )
 
 
 async def test_a_key_makes_none_with_more_scopes(ada: User, key: Key) -> None:
-    web = Web(await in_thread(key)(ada, scopes=[Scope.READ, Scope.ADMIN]))
+    web = Web(await in_thread(key)(ada, scopes=[KeyScope.READ, KeyScope.ADMIN]))
     assert (await web.post(KEYS, ORDER)).refused == (403, "forbidden")
     assert (await web.post(KEYS, ORDER | {"scopes": ["read", "admin"]})).status == 201
 

@@ -17,7 +17,7 @@ from parachute_site.api import api
 from parachute_site.asgi import application
 from permissions_app.grants import request_grant
 from permissions_app.models import PermissionGrant
-from sessions_app.access.models import ApiKey, Scope
+from sessions_app.access.models import ApiKey, KeyScope
 from sessions_app.access.services import make_key
 from sessions_app.models import Attachment, Session
 from sessions_app.threads import in_thread
@@ -157,7 +157,7 @@ async def test_cy_gets_404_and_changes_nothing(
 
 async def in_the_same_workspace(ben: User) -> tuple[Web, Web]:
     """Ben by a key with every scope, and in a browser."""
-    _, token = await in_thread(make_key)(ben, "every scope", scopes=list(Scope))
+    _, token = await in_thread(make_key)(ben, "every scope", scopes=list(KeyScope))
     return Web({"authorization": f"Bearer {token}"}), await in_thread(_browser_of)(ben)
 
 

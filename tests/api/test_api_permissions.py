@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from agents_app.runtimes.scripted import Hold, Say, ScriptedRuntime, Use
+from agents_app.runtimes.scripted import Pause, Say, ScriptedRuntime, Use
 from permissions_app.children import ChildRequests
 from permissions_app.grants import request_grant
 from permissions_app.models import GrantRequest, ToolRequest
 from sessions_app.access.caller import Caller
-from sessions_app.access.models import Scope, Workspace
+from sessions_app.access.models import KeyScope, Workspace
 from sessions_app.models import Session
 from sessions_app.threads import in_thread
 from tests.api.web import PATIENCE, Headers, Web
@@ -352,7 +352,7 @@ async def test_a_viewer_decides_nothing(
 async def test_a_key_that_may_only_read_decides_nothing(
     ada: Any, key: Callable[..., Headers], request_: ToolRequest
 ) -> None:
-    reader = Web(await in_thread(key)(ada, scopes=[Scope.READ]))
+    reader = Web(await in_thread(key)(ada, scopes=[KeyScope.READ]))
     assert len((await reader.get("/api/permissions")).json["pending"]) == 1
     assert (await reader.post(f"/api/permissions/{request_.pk}/grant")).refused == (403, "forbidden")
 
@@ -396,7 +396,7 @@ async def test_a_preview_says_what_a_pattern_would_have_covered(
     paths = [str(vault / name) for name in ("Plans/May.md", "Garden/May.md")]
     worker.scripts["write"] = [Use("Write", {"file_path": path, "content": "x"}) for path in paths]
     said = await ada_calls.post("/api/chat", {"message": "write"}, {"accept": "application/json"})
-    here = Hold(asyncio.Event(), asyncio.Event())
+    here = Pause(asyncio.Event(), asyncio.Event())
     worker.scripts["again"] = [here]
     await ada_calls.say("again", sessionId=said.json["sessionId"])
     await here.reached.wait()
@@ -414,7 +414,7 @@ async def test_a_preview_with_the_whole_computer_says_what_stays_denied(
 ) -> None:
     settings.PARACHUTE_PERMISSION_TIMEOUT = 0  # nobody answers what these calls ask
     worker.scripts["run"] = [Use("Bash", {"command": each}) for each in ("git status", "ls", "sudo ls")]
-    asking = Hold(asyncio.Event(), asyncio.Event())
+    asking = Pause(asyncio.Event(), asyncio.Event())
     worker.scripts["run"].append(asking)
     session = (await ada_calls.say("run", trustLevel="full"))["sessionId"]
     await asking.reached.wait()
@@ -431,7 +431,7 @@ async def test_a_preview_of_a_host_looks_at_what_was_fetched(
 ) -> None:
     settings.PARACHUTE_PERMISSION_TIMEOUT = 0  # nobody answers what the second one asks
     pages = ["https://pears.example/a", "https://plums.example/b"]
-    asking = Hold(asyncio.Event(), asyncio.Event())
+    asking = Pause(asyncio.Event(), asyncio.Event())
     worker.scripts["read"] = [*(Use("WebFetch", {"url": url, "prompt": "?"}) for url in pages), asking]
     session = (await ada_calls.say("read"))["sessionId"]
     await asking.reached.wait()

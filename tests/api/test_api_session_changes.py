@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from django.test import override_settings
 
-from agents_app.runtimes.scripted import Hold, Say, ScriptedRuntime, Use
+from agents_app.runtimes.scripted import Pause, Say, ScriptedRuntime, Use
 from permissions_app.audit import Entry
 from sessions_app.access.models import Workspace
 from sessions_app.errors import NotFound
@@ -132,7 +132,7 @@ class TestChanging:
         assert await updates(session) == []
 
     async def test_a_model_counts_from_the_next_turn(self, ada_calls: Web, worker: ScriptedRuntime) -> None:
-        here = Hold(asyncio.Event(), asyncio.Event())
+        here = Pause(asyncio.Event(), asyncio.Event())
         worker.scripts["quinces"] = [here]
         session = await new(ada_calls)
         await here.reached.wait()
@@ -318,7 +318,7 @@ class TestDeleting:
     async def test_who_follows_is_told_and_the_stream_ends(
         self, ada_calls: Web, worker: ScriptedRuntime
     ) -> None:
-        here = Hold(asyncio.Event(), asyncio.Event())
+        here = Pause(asyncio.Event(), asyncio.Event())
         worker.scripts["quinces"] = [Say("Half"), here]
         session = await new(ada_calls)
         other = await new(ada_calls, "other")
@@ -346,7 +346,7 @@ class TestDeleting:
     async def test_who_waits_for_an_answer_is_told(
         self, headers: dict[str, str], ada_calls: Web, worker: ScriptedRuntime
     ) -> None:
-        here = Hold(asyncio.Event(), asyncio.Event())
+        here = Pause(asyncio.Event(), asyncio.Event())
         worker.scripts["quinces"] = [here]
         asking = asyncio.create_task(ada_calls.post("/api/chat", {"message": "quinces"}, headers))
         await here.reached.wait()

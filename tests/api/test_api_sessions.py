@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from agents_app.runtimes.scripted import Hold, Say, ScriptedRuntime, Use
+from agents_app.runtimes.scripted import Pause, Say, ScriptedRuntime, Use
 from sessions_app.models import EventType, Session, SessionEvent, Turn
 from sessions_app.streaming.log import record
 from sessions_app.threads import in_thread
@@ -202,7 +202,7 @@ async def test_a_session_that_is_over_is_told_whole(ada_calls: Web, worker: Scri
 
 async def test_messages_and_what_follows_are_all_of_it(ada_calls: Web, worker: ScriptedRuntime) -> None:
     """The rule of readers: follow after `replayFrom`, drop rows of turns that are in `messages`."""
-    here = Hold(asyncio.Event(), asyncio.Event())
+    here = Pause(asyncio.Event(), asyncio.Event())
     worker.scripts["second"] = [Say("Half"), here, Say("Whole")]
     first = (await ada_calls.post("/api/chat", {"message": "first"}, {"accept": "application/json"})).json
     session = first["sessionId"]
@@ -249,7 +249,7 @@ async def test_what_nobody_may_know_of_looks_like_what_is_not_there(ada_calls: W
 
 
 async def test_what_runs_is_told_while_it_runs(ada_calls: Web, worker: ScriptedRuntime) -> None:
-    reading = Hold(asyncio.Event(), asyncio.Event())
+    reading = Pause(asyncio.Event(), asyncio.Event())
     worker.scripts["x"] = [reading]
     said = await ada_calls.say("x")
     await reading.reached.wait()

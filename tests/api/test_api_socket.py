@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from pytest import MonkeyPatch
 
 from agents_app.consumers import ChatSocket
-from agents_app.runtimes.scripted import Hold, Say, ScriptedRuntime
-from sessions_app.access.models import ApiKey, Scope
+from agents_app.runtimes.scripted import Pause, Say, ScriptedRuntime
+from sessions_app.access.models import ApiKey, KeyScope
 from sessions_app.models import Turn
 from sessions_app.reading import Page
 from tests.api.conftest import Key
@@ -73,7 +73,7 @@ async def test_a_message_with_a_key_is_taken_once(ada_calls: Web) -> None:
 
 
 async def test_an_abort_stops_what_runs(ada_calls: Web, worker: ScriptedRuntime) -> None:
-    here = Hold(asyncio.Event(), asyncio.Event())
+    here = Pause(asyncio.Event(), asyncio.Event())
     worker.scripts["x"] = [Say("Half"), here]
     said = await ada_calls.say("x")
     async with ada_calls.socket(f"/ws/chat/{said['sessionId']}") as socket:
@@ -220,7 +220,7 @@ async def test_the_list_is_what_the_api_lists_and_comes_again_when_it_changes(ad
 
 
 async def test_the_list_shows_when_a_turn_begins_and_ends(ada_calls: Web, worker: ScriptedRuntime) -> None:
-    here = Hold(asyncio.Event(), asyncio.Event())
+    here = Pause(asyncio.Event(), asyncio.Event())
     worker.scripts["x"] = [here]
     async with ada_calls.socket() as socket:
         await socket.send(LIST)
@@ -346,12 +346,12 @@ async def test_a_viewer_follows_and_does_not_speak(ada_calls: Web, vi_calls: Web
 
 @pytest.fixture
 def reads(ada: User, key: Key) -> Web:
-    return Web(key(ada, scopes=[Scope.READ]))
+    return Web(key(ada, scopes=[KeyScope.READ]))
 
 
 @pytest.fixture
 def chats(ada: User, key: Key) -> Web:
-    return Web(key(ada, scopes=[Scope.CHAT]))
+    return Web(key(ada, scopes=[KeyScope.CHAT]))
 
 
 async def test_a_key_does_what_its_scopes_say(reads: Web, chats: Web) -> None:

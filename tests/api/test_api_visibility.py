@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agents_app.runtimes.scripted import Hold, Say, ScriptedRuntime
+from agents_app.runtimes.scripted import Pause, Say, ScriptedRuntime
 from sessions_app.models import Session
 from sessions_app.threads import in_thread
 from tests.api.web import Web
@@ -153,7 +153,7 @@ class TestWhoReadsItMeanwhile:
         worker: ScriptedRuntime,
         caplog: pytest.LogCaptureFixture,
     ) -> None:
-        here = Hold(asyncio.Event(), asyncio.Event())
+        here = Pause(asyncio.Event(), asyncio.Event())
         worker.scripts["medlars"] = [here, Say("In November.")]
         await ada_calls.share(chat)
         order = {"message": "medlars", "sessionId": chat}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agents_app.runtimes.events import BlockKind
-from agents_app.runtimes.scripted import Begin, Hold, Say, ScriptedRuntime, Use
+from agents_app.runtimes.scripted import Begin, Pause, Say, ScriptedRuntime, Use
 from sessions_app.models import Session
 from sessions_app.threads import in_thread
 from tests.api.web import Web
@@ -49,7 +49,7 @@ async def test_nothing_but_what_the_page_needs_goes_over_the_wire(
 async def test_a_text_that_grows_is_drawn_while_it_is_written(
     ada_calls: Web, worker: ScriptedRuntime
 ) -> None:
-    hold = Hold(asyncio.Event(), asyncio.Event())
+    hold = Pause(asyncio.Event(), asyncio.Event())
     worker.scripts["x"] = [Begin("# Quinces\n\nThey are **ri"), hold, Say("# Quinces\n\nThey are **ripe**.")]
     said = await ada_calls.say("x")
     async with ada_calls.socket("/ws/page") as socket:
@@ -64,7 +64,7 @@ async def test_a_text_that_grows_is_drawn_while_it_is_written(
 
 
 async def test_who_comes_late_gets_the_text_so_far(ada_calls: Web, worker: ScriptedRuntime) -> None:
-    hold = Hold(asyncio.Event(), asyncio.Event())
+    hold = Pause(asyncio.Event(), asyncio.Event())
     worker.scripts["x"] = [Begin("They are **ripe** n"), hold, Say("They are **ripe** now.")]
     said = await ada_calls.say("x")
     await hold.reached.wait()
@@ -76,7 +76,7 @@ async def test_who_comes_late_gets_the_text_so_far(ada_calls: Web, worker: Scrip
 
 
 async def test_thinking_is_passed_on_as_it_comes(ada_calls: Web, worker: ScriptedRuntime) -> None:
-    hold = Hold(asyncio.Event(), asyncio.Event())
+    hold = Pause(asyncio.Event(), asyncio.Event())
     worker.scripts["x"] = [Begin("hm <b>", BlockKind.THINKING), hold, Say("hm <b>!", BlockKind.THINKING)]
     said = await ada_calls.say("x")
     async with ada_calls.socket("/ws/page") as socket:

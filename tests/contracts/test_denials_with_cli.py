@@ -14,7 +14,7 @@ from agents_app.runtimes.events import Answered, Ready, RuntimeEvent
 from permissions_app import gate as gates
 from permissions_app.rules.decision import Verdict, allow
 from permissions_app.rules.setting import Trust
-from permissions_app.rules.tools import Kind, kind_of
+from permissions_app.rules.tools import ToolKind, kind_of
 from tests.contracts.listener import Listener
 from tests.contracts.stage import Stage, door_to, sandbox_that_runs
 from tests.scripted_model import ScriptedModel
@@ -117,7 +117,7 @@ async def test_what_cannot_be_understood(stage: Stage, model: ScriptedModel) -> 
 async def test_what_goes_around_us_is_not_even_offered(stage: Stage, model: ScriptedModel) -> None:
     heard = await tried(stage, model, [("CronCreate", {"cron": "* * * * *", "prompt": "x"})])
     (ready,) = [event for event in heard if isinstance(event, Ready)]
-    assert not [name for name in ready.tools if kind_of(name, {}) is Kind.NOT_OFFERED]
+    assert not [name for name in ready.tools if kind_of(name, {}) is ToolKind.NOT_OFFERED]
     assert_nothing_came_of_it(heard, stage, 1)
 
 

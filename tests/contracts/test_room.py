@@ -10,8 +10,8 @@ import pytest
 
 from agents_app.model.demo.wire import say
 from agents_app.runtimes.base import RunFailed
-from agents_app.runtimes.claude import room
-from agents_app.runtimes.claude.room import DEEPEST, Room, is_over
+from agents_app.runtimes.claude import quota
+from agents_app.runtimes.claude.quota import DEEPEST, Quota, is_over
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.runtimes.events import Ended
 from agents_app.sandboxes import ENGINES
@@ -31,7 +31,7 @@ FILLS = 'head -c 30000000 /dev/zero > "${TMPDIR:-$CLAUDE_CONFIG_DIR}/large"; sle
 async def stage(
     request: pytest.FixtureRequest, sandboxes: Sandboxes, vault: Path, settings: Any, monkeypatch: Any
 ) -> AsyncIterator[Stage]:
-    monkeypatch.setattr(room, "LOOKS_EVERY", 0.05)
+    monkeypatch.setattr(quota, "LOOKS_EVERY", 0.05)
     settings.PARACHUTE_LIMITS = replace(settings.PARACHUTE_LIMITS, scratch=MOST)
     trust = Trust.SANDBOXED if request.param in ENGINES else Trust.VAULT
     with ScriptedModel() as model:
@@ -71,7 +71,7 @@ def test_a_folder_that_is_too_deep_counts_as_full(tmp_path: Path) -> None:
 
 
 def test_so_do_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "MOST_ENTRIES", 9)
+    monkeypatch.setattr(quota, "MOST_ENTRIES", 9)
     for number in range(10):
         (tmp_path / str(number)).touch()
     assert is_over(tmp_path, MB)
@@ -89,7 +89,7 @@ def test_what_it_closed_to_us_counts_as_full_and_is_emptied(closed: str, mode: i
             (own / file).write_text("x")
         (own / closed).chmod(mode)
         assert is_over(own, MOST)
-        Room(own, session, MOST).empty()
+        Quota(own, session, MOST).empty()
         assert not is_over(own, MOST)
         left = [str(path.relative_to(own)) for path in own.rglob("*") if path.is_file()]
         assert left == [f"projects/vault/{session}.jsonl"]
@@ -98,7 +98,7 @@ def test_what_it_closed_to_us_counts_as_full_and_is_emptied(closed: str, mode: i
 def test_one_that_is_deeper_than_any_path_is_emptied(tmp_path: Path) -> None:
     dig(tmp_path, 3_000)
     assert is_over(tmp_path, MOST)
-    Room(tmp_path, uuid4(), MOST).empty()
+    Quota(tmp_path, uuid4(), MOST).empty()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -109,7 +109,7 @@ def test_what_a_link_leads_to_is_not_removed(tmp_path: Path, link: str) -> None:
     at = tmp_path / "own" / link
     at.parent.mkdir(parents=True)
     at.symlink_to(tmp_path / "outside")
-    Room(tmp_path / "own", uuid4(), MOST).empty()
+    Quota(tmp_path / "own", uuid4(), MOST).empty()
     assert note.read_text() == "Quinces."
     assert not at.is_symlink()
 
@@ -119,7 +119,7 @@ def test_of_transcripts_only_its_own_stays(tmp_path: Path) -> None:
     (project := tmp_path / "projects/vault").mkdir(parents=True)
     for name in (f"{session}.jsonl", f"{uuid4()}.jsonl", "large"):
         (project / name).write_text("x")
-    Room(tmp_path, session, MOST).empty()
+    Quota(tmp_path, session, MOST).empty()
     assert [path.name for path in project.iterdir()] == [f"{session}.jsonl"]
-    Room(tmp_path, session, 1).empty()
+    Quota(tmp_path, session, 1).empty()
     assert list(project.iterdir()) == []

@@ -24,7 +24,7 @@ from agents_app.runtimes.events import (
     Said,
     Used,
 )
-from agents_app.runtimes.scripted import Begin, Fail, Hold, Say, ScriptedRuntime, Use
+from agents_app.runtimes.scripted import Begin, Fail, Pause, Say, ScriptedRuntime, Use
 from agents_app.sandboxes.bubblewrap import CERTIFICATES_IN
 from permissions_app.gate import Answer
 from permissions_app.rules.decision import Decision, Verdict, allow
@@ -69,11 +69,11 @@ class ScriptedPlay:
         self.scripts[key] = [Use(tool, given, does), Say(then)]
 
     def stands_in_mid_text(self, key: str) -> None:
-        self.scripts[key] = [Begin("Half a "), Hold(asyncio.Event(), asyncio.Event())]
+        self.scripts[key] = [Begin("Half a "), Pause(asyncio.Event(), asyncio.Event())]
 
     def pauses_in_mid_text(self, key: str, begin: str, end: str) -> Callable[[], None]:
         go_on = asyncio.Event()
-        self.scripts[key] = [Begin(begin), Hold(asyncio.Event(), go_on), Say(begin + end)]
+        self.scripts[key] = [Begin(begin), Pause(asyncio.Event(), go_on), Say(begin + end)]
         return go_on.set
 
     def fails(self, key: str) -> None:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from agents_app.sandboxes import walls
 from agents_app.sandboxes.walls import WhatIsHere
 from sessions_app.access.caller import Caller
-from sessions_app.access.models import ApiKey, Membership, Role, Scope, Workspace
+from sessions_app.access.models import ApiKey, KeyScope, Membership, Role, Workspace
 from sessions_app.access.services import caller_of_key, link_is_good, make_key, make_sign_in_link
 from tests.pages.browsing import PASSWORD, Enter, is_in, send
 
@@ -197,7 +197,7 @@ def test_a_name_of_a_key_is_text(as_ada_in: Client) -> None:
 
 def test_a_key_says_whether_it_was_used_and_when_it_ends(as_ada_in: Client, ada: User) -> None:
     make_key(ada, "new")
-    _, used = make_key(ada, "old", scopes=[Scope.READ])
+    _, used = make_key(ada, "old", scopes=[KeyScope.READ])
     caller_of_key(used)
     ApiKey.objects.filter(name="old").update(expires_at=timezone.now() - timedelta(days=1))
     said = text_of(as_ada_in.get("/settings"))

@@ -17,7 +17,7 @@ from agents_app.turns.said.opening import Opening, open_turn
 from permissions_app import services
 from permissions_app.audit import Entry
 from permissions_app.models import RequestStatus, ToolRequest
-from permissions_app.rules.suggestions import Scope
+from permissions_app.rules.suggestions import PatternScope
 from sessions_app.access.caller import Caller
 from sessions_app.access.services import caller_of_user
 from sessions_app.errors import AlreadyDecided, Forbidden, Invalid, NotFound
@@ -209,7 +209,7 @@ class TestWhereItsTurnIsBeingStopped:
         request = writes("Plans/May.md")
         abort(as_ada, session.pk)
         with pytest.raises(AlreadyDecided):
-            services.grant(as_ada, request.pk, scope=Scope.FOLDER)
+            services.grant(as_ada, request.pk, scope=PatternScope.FOLDER)
         assert Session.objects.get().metadata == session.metadata
 
     @pytest.mark.parametrize("round_", range(5))
@@ -331,7 +331,7 @@ class TestWidening:
     def test_a_suggested_scope_widens_the_session_and_its_followers_hear_it(
         self, session: Session, writes: Ask, as_ada: Caller
     ) -> None:
-        request = services.grant(as_ada, writes("Plans/May.md").pk, scope=Scope.FOLDER)
+        request = services.grant(as_ada, writes("Plans/May.md").pk, scope=PatternScope.FOLDER)
         assert (request.scope, request.pattern) == ("folder", "Plans/*")
         session.refresh_from_db()
         assert session.metadata["permissions"]["write"] == ["Chat/artifacts/*", "Plans/*"]
@@ -355,9 +355,9 @@ class TestWidening:
             ("*/May.md", "vault"),
         ],
     )
-    @pytest.mark.parametrize("given", [None, Scope.FILE, Scope.VAULT])
+    @pytest.mark.parametrize("given", [None, PatternScope.FILE, PatternScope.VAULT])
     def test_the_scope_that_is_recorded_is_the_patterns_own(
-        self, writes: Ask, as_ada: Caller, pattern: str, scope: str, given: Scope | None
+        self, writes: Ask, as_ada: Caller, pattern: str, scope: str, given: PatternScope | None
     ) -> None:
         services.grant(as_ada, writes("Plans/May.md").pk, pattern=pattern, scope=given)
         (resolved,) = told("permission_resolved")
@@ -370,7 +370,7 @@ class TestWidening:
         asked = asks(
             session.pk, tool_name="WebFetch", permission_type="read", input=page, directory=str(vault)
         )
-        granted = services.grant(as_ada, asked.pk, pattern="https://pears.example/", scope=Scope.FILE)
+        granted = services.grant(as_ada, asked.pk, pattern="https://pears.example/", scope=PatternScope.FILE)
         assert granted.scope == "folder"
 
     @pytest.mark.parametrize("held", [[f"{n}/*" for n in range(100)], ["x" * 500] * 32], ids=["many", "long"])
@@ -398,8 +398,8 @@ class TestWidening:
             {"pattern": "../*"},
             {"pattern": "/etc/*"},
             {"pattern": " "},
-            {"scope": Scope.VAULT},
-            {"scope": Scope.ONCE, "pattern": "x"},
+            {"scope": PatternScope.VAULT},
+            {"scope": PatternScope.ONCE, "pattern": "x"},
         ],
     )
     def test_what_is_no_pattern_is_refused_and_nothing_is_decided(
@@ -521,7 +521,7 @@ class TestTheAudit:
         self, writes: Ask, as_ada: Caller, audited: list[Entry]
     ) -> None:
         request = writes("Plans/a.md")
-        services.grant(as_ada, request.pk, scope=Scope.FOLDER)
+        services.grant(as_ada, request.pk, scope=PatternScope.FOLDER)
         asked, answered = audited
         assert (asked.kind, asked.outcome, asked.who) == ("request", "asked", "platform")
         assert (answered.kind, answered.outcome, answered.who) == ("answer", "granted", as_ada.name)

@@ -6,8 +6,8 @@ import pytest
 
 from permissions_app.rules.setting import Patterns
 from permissions_app.rules.suggestions import (
+    PatternScope,
     PermissionType,
-    Scope,
     covers,
     exactly,
     permission_type,
@@ -45,12 +45,12 @@ def operator(careful: Room) -> Room:
 def test_a_write_may_widen_from_the_file_to_the_vault(careful: Room) -> None:
     found = suggested(write("Plans/2026/spring/a.md"), careful.setting)
     assert [(each.scope, each.pattern) for each in found] == [
-        (Scope.ONCE, ""),
-        (Scope.FILE, "Plans/2026/spring/a.md"),
-        (Scope.FOLDER, "Plans/2026/spring/*"),
-        (Scope.RECURSIVE, "Plans/2026/spring/**/*"),
-        (Scope.ROOT, "Plans/**/*"),
-        (Scope.VAULT, "**/*"),
+        (PatternScope.ONCE, ""),
+        (PatternScope.FILE, "Plans/2026/spring/a.md"),
+        (PatternScope.FOLDER, "Plans/2026/spring/*"),
+        (PatternScope.RECURSIVE, "Plans/2026/spring/**/*"),
+        (PatternScope.ROOT, "Plans/**/*"),
+        (PatternScope.VAULT, "**/*"),
     ]
     assert found[2].label == "the folder Plans/2026/spring/"
 
@@ -83,7 +83,7 @@ def test_what_is_suggested_would_let_the_call_through(careful: Room, operator: R
 )
 def test_a_command_may_widen_by_how_it_begins(operator: Room, command: str, prefix: str) -> None:
     once, wider = suggested(bash(command), operator.setting)
-    assert (once.scope, wider.scope) == (Scope.ONCE, Scope.COMMAND)
+    assert (once.scope, wider.scope) == (PatternScope.ONCE, PatternScope.COMMAND)
     assert (wider.pattern, wider.label) == (prefix, f"commands that begin with {prefix}")
 
 
@@ -104,7 +104,7 @@ def test_a_command_may_widen_by_how_it_begins(operator: Room, command: str, pref
     ],
 )
 def test_what_can_run_anything_is_allowed_once(operator: Room, command: str) -> None:
-    assert [each.scope for each in suggested(bash(command), operator.setting)] == [Scope.ONCE]
+    assert [each.scope for each in suggested(bash(command), operator.setting)] == [PatternScope.ONCE]
 
 
 def test_where_a_pattern_would_not_help_only_once_is_offered(room: Room, careful: Room) -> None:
@@ -118,7 +118,7 @@ def test_where_a_pattern_would_not_help_only_once_is_offered(room: Room, careful
         (careful.at_full, write("/etc/hostname")),
         (careful, write("a*b/c\0")),
     ):
-        assert [each.scope for each in suggested(asked, session.setting)] == [Scope.ONCE]
+        assert [each.scope for each in suggested(asked, session.setting)] == [PatternScope.ONCE]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from django.db import connection
 from django.utils import timezone
 
 from sessions_app.access.caller import Caller
-from sessions_app.access.models import ApiKey, Membership, Role, Scope, SignInLink, Workspace
+from sessions_app.access.models import ApiKey, KeyScope, Membership, Role, SignInLink, Workspace
 from sessions_app.access.services import (
     caller_of_key,
     caller_of_user,
@@ -67,12 +67,12 @@ def seen_by(caller: Caller | None) -> set[str]:
 
 
 def test_a_key_says_who_calls_and_what_it_may(ben: User) -> None:
-    key, token = make_key(ben, "laptop", scopes=[Scope.READ])
+    key, token = make_key(ben, "laptop", scopes=[KeyScope.READ])
     caller = caller_of_key(token)
     assert caller is not None
     assert (caller.user_id, caller.key_id, caller.source) == (ben.pk, key.pk, "api")
-    assert caller.may(Scope.READ)
-    assert not caller.may(Scope.CHAT)
+    assert caller.may(KeyScope.READ)
+    assert not caller.may(KeyScope.CHAT)
     assert not caller.is_operator
 
 

@@ -14,12 +14,12 @@ from sessions_app.models import (
     Attachment,
     ContentType,
     EventType,
-    Kind,
     Membership,
     Message,
     Receipt,
     Session,
     SessionEvent,
+    SessionKind,
     SessionStatus,
     SignInLink,
     Turn,
@@ -52,7 +52,13 @@ def event(session: Session, seq: int, **more: Any) -> SessionEvent:
 
 
 def orchestrator(workspace: Workspace, **more: Any) -> Session:
-    fields = {"kind": Kind.ORCHESTRATOR, "agent_slug": "gardener", "model": "m", "vault_root": "/v", **more}
+    fields = {
+        "kind": SessionKind.ORCHESTRATOR,
+        "agent_slug": "gardener",
+        "model": "m",
+        "vault_root": "/v",
+        **more,
+    }
     made: Session = Session.objects.create(workspace=workspace, **fields)
     return made
 
@@ -138,7 +144,7 @@ def test_a_turn_that_is_not_over_has_not_ended(turn: MakeTurn, status: TurnStatu
 
 def test_one_tool_use_has_one_child(session: Session, workspace: Workspace) -> None:
     def spawn() -> Session:
-        return orchestrator(workspace, kind=Kind.WORKER, parent=session, parent_tool_use_id="toolu_1")
+        return orchestrator(workspace, kind=SessionKind.WORKER, parent=session, parent_tool_use_id="toolu_1")
 
     spawn()
     refused_by("one_child_a_tool_use", spawn)
@@ -149,7 +155,7 @@ def test_the_same_tool_use_of_another_parent_has_its_own_child(
 ) -> None:
     other = orchestrator(workspace)
     for parent in (session, other):
-        orchestrator(workspace, kind=Kind.WORKER, parent=parent, parent_tool_use_id="toolu_1")
+        orchestrator(workspace, kind=SessionKind.WORKER, parent=parent, parent_tool_use_id="toolu_1")
 
 
 @pytest.mark.parametrize("status", LIVE)
@@ -161,7 +167,7 @@ def test_an_orchestrator_has_one_live_session(workspace: Workspace, status: Sess
 def test_an_orchestrator_that_ended_makes_room(workspace: Workspace) -> None:
     for status in (SessionStatus.COMPLETE, SessionStatus.FAILED, SessionStatus.RUNNING):
         orchestrator(workspace, status=status)
-    orchestrator(workspace, kind=Kind.WORKER, status=SessionStatus.RUNNING)
+    orchestrator(workspace, kind=SessionKind.WORKER, status=SessionStatus.RUNNING)
 
 
 def test_a_session_is_not_its_own_parent(session: Session) -> None:

@@ -20,8 +20,8 @@ from agents_app.model.door import Door
 from agents_app.runtimes.base import CannotResume, HeldBack, NotThisTime, RunFailed, RunRequest, Waits
 from agents_app.runtimes.claude.failures import failure_to_start
 from agents_app.runtimes.claude.process import ClaudeProcess, Fingerprint
+from agents_app.runtimes.claude.quota import Quota
 from agents_app.runtimes.claude.refusals import refusals
-from agents_app.runtimes.claude.room import Room
 from agents_app.runtimes.claude.starts import Starts
 from agents_app.runtimes.claude.translate import Translator
 from agents_app.runtimes.claude.warm import MOST, WarmProcesses
@@ -56,7 +56,7 @@ class ClaudeRuntime:
         gate.carries = process.carrier
         gate.setting = replace(gate.setting, held=process.held)
         most = settings.PARACHUTE_LIMITS.scratch
-        room = Room(request.config, request.session_id, most) if request.sandbox.is_wall else None
+        room = Quota(request.config, request.session_id, most) if request.sandbox.is_wall else None
         run = ClaudeRun(process, request, gate, room, was_warm=was_warm, model_name=name)
         is_kept = False
         self._starts.running += 1
@@ -122,7 +122,7 @@ class ClaudeRun:
         process: ClaudeProcess,
         request: RunRequest,
         gate: Gate,
-        room: Room | None = None,
+        room: Quota | None = None,
         *,
         was_warm: bool = False,
         model_name: str = "",

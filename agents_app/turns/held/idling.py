@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from agents_app.turns.running import finish
-from sessions_app.models import Kind, Session, SessionStatus, Turn
+from sessions_app.models import Session, SessionKind, SessionStatus, Turn
 from sessions_app.models.session import LIVE
 
 ENDS_AFTER = timedelta(minutes=15)
@@ -22,7 +22,7 @@ def sweep() -> int:
 
 def idle() -> QuerySet[Session]:
     now = timezone.now()
-    is_orchestrator = Q(kind=Kind.ORCHESTRATOR)
+    is_orchestrator = Q(kind=SessionKind.ORCHESTRATOR)
     children = Session.objects.filter(parent=OuterRef("pk"), status__in=LIVE)
     quiet = Q(~is_orchestrator, last_accessed__lt=now - ENDS_AFTER) | Q(
         is_orchestrator, ~Exists(children), last_accessed__lt=now - ORCHESTRATOR_ENDS_AFTER

@@ -20,7 +20,7 @@ STOPPED = AgentError("cli_crashed", "The agent stopped in the middle, and nobody
 
 
 @dataclass
-class Outcome:
+class TurnOutcome:
     """The answers of one run: to its message, and to what was said meanwhile."""
 
     responses: list[str] = field(default_factory=list)
@@ -72,7 +72,7 @@ def _session_resume(prepared: Prepared, *, was_warm: bool) -> dict[str, Any]:
     }
 
 
-def problem_of(work: asyncio.Task[Outcome]) -> BaseException | None:
+def problem_of(work: asyncio.Task[TurnOutcome]) -> BaseException | None:
     """Why it did not come to its end; None where it did. That somebody stopped it is known already."""
     if work.cancelled():
         return STOPPED

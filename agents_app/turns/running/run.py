@@ -28,7 +28,7 @@ from agents_app.turns.held.holder import Holder
 from agents_app.turns.held.ringing import ring_workers
 from agents_app.turns.running import finish
 from agents_app.turns.running.gating import NamedHosts, gate_for
-from agents_app.turns.running.outcome import Outcome, as_failure, problem_of
+from agents_app.turns.running.outcome import TurnOutcome, as_failure, problem_of
 from agents_app.turns.running.prepare import Prepared, prepare
 from agents_app.turns.running.recorder import Recorder
 from agents_app.turns.running.watching import DEADLINE, TurnWatch
@@ -97,7 +97,7 @@ class TurnRun:
             await to_its_end(end(watch))
             self._holder.turns.discard(self._turn.pk)
 
-    async def _work(self) -> Outcome:
+    async def _work(self) -> TurnOutcome:
         if self._turn.attempt > 1:
             await self._recorder.go_on()
         unresumable = ""
@@ -117,9 +117,9 @@ class TurnRun:
             raise HoldLost(f"turn {self._turn.pk}")
         return prepare(self._turn, unresumable)
 
-    async def _run_through(self, prepared: Prepared) -> Outcome:
+    async def _run_through(self, prepared: Prepared) -> TurnOutcome:
         gate = gate_for(self._turn.session, self._hold, prepared, self._recorder, self._named_hosts)
-        outcome: Outcome | None = None
+        outcome: TurnOutcome | None = None
         try:
             async with (
                 asyncio.timeout(None) as closing,
@@ -137,8 +137,8 @@ class TurnRun:
         assert outcome is not None
         return outcome
 
-    async def _hear(self, run: Run, prepared: Prepared) -> Outcome:
-        outcome = Outcome()
+    async def _hear(self, run: Run, prepared: Prepared) -> TurnOutcome:
+        outcome = TurnOutcome()
         async with aclosing(run.events()) as events:
             async for event in events:
                 if isinstance(event, Ready):
@@ -179,7 +179,7 @@ class TurnRun:
         for message in messages:
             await run.inject(message.pk, message.content)
 
-    async def _give_back(self, work: asyncio.Task[Outcome]) -> None:
+    async def _give_back(self, work: asyncio.Task[TurnOutcome]) -> None:
         """Back to the queue, unless it is over already, or somebody wants it to be."""
         if not work.done():
             await end(work)
@@ -190,7 +190,7 @@ class TurnRun:
                 return
         await self._end(work)
 
-    async def _end(self, work: asyncio.Task[Outcome]) -> None:
+    async def _end(self, work: asyncio.Task[TurnOutcome]) -> None:
         try:
             await self._write_end(work)
         except HoldLost as lost:
@@ -205,7 +205,7 @@ class TurnRun:
         else:
             await self._publish()
 
-    async def _write_end(self, work: asyncio.Task[Outcome]) -> None:
+    async def _write_end(self, work: asyncio.Task[TurnOutcome]) -> None:
         await self._recorder.through()
         problem = problem_of(work)
         look = await in_thread(self._watch.look)()
@@ -221,7 +221,7 @@ class TurnRun:
         else:
             await self._done(work.result())
 
-    async def _done(self, outcome: Outcome) -> None:
+    async def _done(self, outcome: TurnOutcome) -> None:
         assert self._prepared is not None
         payload = outcome.as_done(self._prepared, self._recorder, seconds=monotonic() - self._began)
         warm_on = self._holder.name if self._runtime.rests(self._turn.session_id) else ""

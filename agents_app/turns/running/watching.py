@@ -11,7 +11,7 @@ from django.utils import timezone
 from agents_app.runtimes.base import Run
 from agents_app.turns.running import finish
 from agents_app.workers.endings import end
-from sessions_app.models import Kind, Message, Turn
+from sessions_app.models import Message, SessionKind, Turn
 from sessions_app.streaming import bus
 from sessions_app.streaming.log import Hold, HoldLost
 from sessions_app.threads import in_thread
@@ -63,7 +63,7 @@ class TurnWatch:
         row = finish.held(self._hold).values_list("abort_requested_at", "started_at").first()
         if row is None:
             return Look(is_held=False)
-        has_deadline = self._turn.session.kind != Kind.ORCHESTRATOR
+        has_deadline = self._turn.session.kind != SessionKind.ORCHESTRATOR
         return Look(
             is_held=True,
             is_aborted=row[0] is not None,

@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError
 
 from parachute_site.management.people import person
-from sessions_app.access.models import Scope, Workspace
+from sessions_app.access.models import KeyScope, Workspace
 from sessions_app.access.services import make_key
 
 
@@ -33,11 +33,11 @@ def _words(given: str) -> list[str]:
     return [word.strip() for word in given.split(",") if word.strip()]
 
 
-def _scopes(given: str) -> list[Scope]:
+def _scopes(given: str) -> list[KeyScope]:
     try:
-        return [Scope(word) for word in _words(given)] or [Scope.READ]
+        return [KeyScope(word) for word in _words(given)] or [KeyScope.READ]
     except ValueError as error:
-        raise CommandError(f"Scopes are {', '.join(Scope.values)}.", returncode=2) from error
+        raise CommandError(f"Scopes are {', '.join(KeyScope.values)}.", returncode=2) from error
 
 
 def _workspaces(slugs: list[str]) -> list[Workspace]:

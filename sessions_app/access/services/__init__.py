@@ -2,7 +2,7 @@
 
 from sessions_app.access.services.callers import caller_of_key, caller_of_user
 from sessions_app.access.services.first import choose_vault, first_admin, first_vault, first_workspace
-from sessions_app.access.services.keys import Wanted, create_key, make_key, revoke_key, revoke_keys
+from sessions_app.access.services.keys import NewKey, create_key, make_key, revoke_key, revoke_keys
 from sessions_app.access.services.links import link_is_good, make_sign_in_link, use_sign_in_link
 from sessions_app.access.services.members import add_member, change_role, remove_member
 from sessions_app.access.services.passwords import set_password
@@ -10,7 +10,7 @@ from sessions_app.access.services.tries import Limit, give_back, take_try
 
 __all__ = [
     "Limit",
-    "Wanted",
+    "NewKey",
     "add_member",
     "caller_of_key",
     "caller_of_user",

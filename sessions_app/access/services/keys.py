@@ -9,23 +9,23 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from sessions_app.access.caller import Caller
-from sessions_app.access.models import ApiKey, Scope, Workspace, digest
+from sessions_app.access.models import ApiKey, KeyScope, Workspace, digest
 from sessions_app.errors import Forbidden, Invalid, NotFound
 
 LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
-class Wanted:
+class NewKey:
     """The key that somebody asks for. No workspaces and no end: those of whoever asks."""
 
     name: str
-    scopes: tuple[Scope, ...] = (Scope.READ, Scope.CHAT)
+    scopes: tuple[KeyScope, ...] = (KeyScope.READ, KeyScope.CHAT)
     workspaces: tuple[str, ...] | None = None  # slugs
     expires_at: datetime | None = None
 
 
-def create_key(caller: Caller, wanted: Wanted) -> tuple[ApiKey, str]:
+def create_key(caller: Caller, wanted: NewKey) -> tuple[ApiKey, str]:
     """A key that may do no more than its maker: no other scope, no other workspace, no later end."""
     name = wanted.name.strip()
     if not 0 < len(name) <= LONGEST_NAME:
@@ -46,7 +46,7 @@ def make_key(
     user: User,
     name: str,
     *,
-    scopes: Iterable[Scope] = (Scope.READ, Scope.CHAT),
+    scopes: Iterable[KeyScope] = (KeyScope.READ, KeyScope.CHAT),
     workspaces: Iterable[Workspace] = (),
     expires_at: datetime | None = None,
 ) -> tuple[ApiKey, str]:
@@ -78,8 +78,8 @@ def revoke_keys(keys: QuerySet[ApiKey]) -> int:
     return keys.filter(revoked_at=None).update(revoked_at=timezone.now())
 
 
-def _scopes(caller: Caller, wanted: Iterable[Scope]) -> list[Scope]:
-    scopes = [scope for scope in Scope if scope in set(wanted)]
+def _scopes(caller: Caller, wanted: Iterable[KeyScope]) -> list[KeyScope]:
+    scopes = [scope for scope in KeyScope if scope in set(wanted)]
     if not scopes:
         raise Invalid.field("scopes", _("Choose at least one scope."))
     if missing := [str(scope) for scope in scopes if not caller.may(scope)]:

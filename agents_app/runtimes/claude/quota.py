@@ -26,7 +26,7 @@ MOST_ENTRIES = 100_000
 DEEPEST = 64
 
 
-class Room:
+class Quota:
     def __init__(self, folder: Path, session_id: UUID, most: int) -> None:
         self._folder = folder
         self._transcript = f"{session_id}.jsonl"
@@ -34,7 +34,7 @@ class Room:
         self.is_full = False
 
     @asynccontextmanager
-    async def watched(self, end: Callable[[], Awaitable[None]]) -> AsyncIterator["Room"]:
+    async def watched(self, end: Callable[[], Awaitable[None]]) -> AsyncIterator["Quota"]:
         """`end` ends what fills it."""
         watch = asyncio.create_task(self._watch(end))
         try:
