@@ -1,14 +1,19 @@
 """Health, and the documentation of the API."""
 
 import json
+from collections.abc import Iterator
 from datetime import datetime
+from enum import Enum
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.db import DatabaseError
 from django.db.backends.utils import CursorWrapper
+from pydantic import BaseModel
 
 from agents_app.workers import living
+from parachute_site.api import api
 from sessions_app.access.models import Workspace
 from sessions_app.threads import in_thread
 from tests.api.web import Web
@@ -102,3 +107,19 @@ async def test_the_documentation_shows_a_message_and_a_stream(nobody: Web) -> No
     assert document["components"]["schemas"]["ChatRequest"]["properties"]["message"]["examples"]
     assert set(chat["responses"]) >= {"202", "401", "403", "404", "409", "413", "422", "429", "503"}
     assert "/ws" in json.dumps(document["info"])
+
+
+def test_no_two_schemas_share_a_name() -> None:
+    """In the document one would stand for both."""
+
+    def below(kind: Any) -> Iterator[Any]:
+        for each in type.__subclasses__(kind):
+            yield each
+            yield from below(each)
+
+    named = api.get_openapi_schema()["components"]["schemas"]
+    ours = {each for root in (BaseModel, Enum) for each in below(root) if "_app." in each.__module__}
+    places: dict[str, set[str]] = {}
+    for each in ours:
+        places.setdefault(each.__name__, set()).add(each.__module__)
+    assert {name: places[name] for name in named if len(places.get(name, ())) > 1} == {}
