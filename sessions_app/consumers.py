@@ -18,6 +18,7 @@ from channels.exceptions import StopConsumer
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from sessions_app import bounded_json
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import KeyScope
 from sessions_app.errors import Invalid, NotFound, ParachuteError, TooLarge
@@ -333,10 +334,7 @@ def _order(message: Message) -> Message:
     text = message.get("text") or ""
     if len(text) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:  # as a body; nobody else looks at it here
         raise TooLarge(_("The message is larger than 30 MB."))
-    try:
-        order = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise Invalid(_("Send text that is JSON: an object with a `type`.")) from error
+    order = bounded_json.read(text)
     if not isinstance(order, dict):
         raise Invalid(_("Send an object with a `type`."))
     return order
