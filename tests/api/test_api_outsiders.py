@@ -12,7 +12,9 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
+from curator_app.models import CuratorRun
 from parachute_site.api import api
 from parachute_site.asgi import application
 from permissions_app.grants import request_grant
@@ -56,6 +58,8 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/chat/{session_id}/permissions/trust-mode"): {"trustMode": True},
     ("POST", "/api/chat/{session_id}/answer"): {"requestId": "{request_id}", "answers": {"x": "y"}},
     ("POST", "/api/auth/keys"): {"name": "x", "workspaces": ["{workspace}"]},
+    ("POST", "/api/chat/{session_id}/curator/trigger"): {},
+    ("POST", "/api/chat/{session_id}/curator/runs/{run_id}/undo"): {},
     ("POST", "/api/workspaces/{slug}/grants"): {
         "agent": "default",
         "details": {"childAgentId": "writer"},
@@ -111,6 +115,7 @@ async def foreign(ada_calls: Web) -> dict[str, Any]:
     request = await in_thread(asks)(said["sessionId"], input={"place": PRIVATE})
     return {
         "request_id": request.pk,
+        "run_id": (await in_thread(_curated)(said["sessionId"], said["turnId"])).pk,
         "session_id": said["sessionId"],
         "turn_id": said["turnId"],
         "attachment_id": (await Attachment.objects.aget()).pk,
@@ -119,6 +124,18 @@ async def foreign(ada_calls: Web) -> dict[str, Any]:
         "slug": "default",
         **await in_thread(_foreign_grants)(said["sessionId"]),
     }
+
+
+def _curated(session_id: str, turn_id: str) -> CuratorRun:
+    return CuratorRun.objects.create(
+        session_id=session_id,
+        turn_id=turn_id,
+        exchange_number=1,
+        status="done",
+        ended_at=timezone.now(),
+        actions=["update_title"],
+        title_after=PRIVATE,
+    )
 
 
 def _foreign_grants(session_id: str) -> dict[str, Any]:
@@ -193,7 +210,7 @@ async def test_no_list_of_its_workspace_mentions_a_private_chat(
 async def test_a_foreign_id_is_answered_as_an_unknown_one(
     method: str, path: str, foreign: dict[str, Any], cy_calls: Web
 ) -> None:
-    ids = ("session_id", "turn_id", "attachment_id", "request_id")
+    ids = ("session_id", "turn_id", "attachment_id", "request_id", "run_id")
     unknown: dict[str, Any] = {name: uuid4() for name in ids}
     unknown |= {"grant_id": uuid4(), "grant_request_id": uuid4(), "slug": "nowhere"}
     unknown |= {"key_id": 10**9, "workspace": "nowhere"}

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
 
 import pytest
 
@@ -17,10 +17,11 @@ pytestmark = pytest.mark.processes
 TITLE, SUMMARY, LOG = (f"mcp__curator__{name}" for name in ("update_title", "update_summary", "log_activity"))
 
 
+Curated = tuple[RunningUp, ScriptedModel]
+
+
 @pytest.fixture(scope="module")
-def curated(
-    tmp_path_factory: pytest.TempPathFactory, tables: Any
-) -> Iterator[tuple[RunningUp, ScriptedModel]]:
+def curated(tmp_path_factory: pytest.TempPathFactory, tables: Path) -> Iterator[Curated]:
     folder = tmp_path_factory.mktemp("curated")
     variables = variables_for(folder) | {"PARACHUTE_CURATOR": "1"}
     furnish(variables, tables)
@@ -33,7 +34,7 @@ def has_run(event: Event) -> bool:
 
 
 def test_a_chat_gets_its_title_and_the_same_memory_sees_its_third_exchange(
-    curated: tuple[RunningUp, ScriptedModel],
+    curated: Curated,
 ) -> None:
     up, model = curated
     program = Program(up)
@@ -53,9 +54,6 @@ def test_a_chat_gets_its_title_and_the_same_memory_sees_its_third_exchange(
     events = program.until(session_id, has_run)
     run = events[-1]["curatorLastRun"]
     assert (run["status"], run["error"]) == ("done", None)
-    for a in model.asked("Exchange number"):
-        print(sorted(a.tools), a.rounds, a.results, a.system[-200:])
-    print(up.text)
     assert run["actions"] == ["update_title", "update_summary", "log_activity"]
     assert [e["title"] for e in of_type(events, "session_updated") if "title" in e] == ["When quinces ripen"]
     session = program.session(session_id)
@@ -65,8 +63,6 @@ def test_a_chat_gets_its_title_and_the_same_memory_sees_its_third_exchange(
     for _ in range(2):
         last = program.finished(program.post("And this quince?", sessionId=session_id))[-1]["seq"]
     assert program.until(session_id, has_run, last)[-1]["curatorLastRun"]["exchangeNumber"] == 3
-    (first,) = {len(asked.body["messages"]) for asked in model.asked("Exchange number: 3")[:1]}
     told = json.dumps(model.asked("Exchange number: 3")[0].body["messages"])
-    assert first > 1
     assert "Exchange number: 1" in told
     assert "When quinces ripen" in told
