@@ -16,7 +16,7 @@ def person(name: str | None) -> User:
     if found is None:
         raise CommandError(
             f"There is no such person in {settings.PARACHUTE_HOME}. Has the server been started once? A "
-            "home or database that it was started with (PARACHUTE_HOME, DATABASE_URL) is to be named here too.",
+            "home or database that it was started with (PARACHUTE_HOME, DATABASE_URL) is named here too.",
             returncode=2,
         )
     return found
