@@ -71,7 +71,7 @@ class CallerAuth(AuthBase):
         find_caller = partial(in_thread(caller_in), headers)
         caller = await find_caller()
         if caller is None:
-            raise Unauthenticated
+            raise Unauthenticated(_unknown_key() if key_in(headers) else "")
         if key_in(headers) is None and request.method not in SAFE and not _has_csrf_token(request):
             raise Forbidden(_("The CSRF token is missing or old. Reload the page."))
         scope = KeyScope.READ if request.method in SAFE else self._writes
@@ -98,6 +98,10 @@ class HelperAuth(AuthBase):
             raise Unauthenticated
         session_id = UUID(str(request.resolver_match.kwargs["session_id"]))
         return await in_thread(tokens.read)(text.strip(), self._audience, session_id)
+
+
+def _unknown_key() -> str:
+    return _("This key is not good here: it is mistyped, revoked or expired. Make one on the settings page.")
 
 
 class CallerMiddleware:

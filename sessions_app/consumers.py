@@ -59,8 +59,14 @@ class Streaming(AsyncConsumer):
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._has_ended)
         return task
+
+    def _has_ended(self, task: asyncio.Task[None]) -> None:
+        """By itself, or because its reader was gone in that moment: then nobody waits for it any more."""
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            log.info("What was told to a reader broke off: %r", error)
 
 
 class SentEvents(Streaming):
