@@ -203,8 +203,8 @@ def undo(caller: Caller, session_id: UUID, run_id: UUID) -> CuratorRun:
     run: CuratorRun | None = CuratorRun.objects.filter(session=session_id, pk=run_id).first()
     if run is None:
         raise NotFound
-    wanted = _before(session, run)
-    if run.undone_at is not None or not wanted:
+    wanted = undoable(session, run)
+    if not wanted:
         raise CannotUndo(_("There is nothing of it left to undo: title and summary are others by now."))
     CuratorRun.objects.filter(pk=run.pk).update(undone_at=timezone.now())
     sessions.change(session, wanted)
@@ -212,8 +212,11 @@ def undo(caller: Caller, session_id: UUID, run_id: UUID) -> CuratorRun:
     return run
 
 
-def _before(session: Session, run: CuratorRun) -> dict[str, str]:
-    wanted = {}
+def undoable(session: Session, run: CuratorRun) -> dict[str, str]:
+    """The columns as they were before it; of those that it changed, and nobody since."""
+    wanted: dict[str, str] = {}
+    if run.undone_at is not None:
+        return wanted
     if run.title_after and session.title == run.title_after and session.title_source == TitleSource.AI:
         wanted["title"] = run.title_before
     if run.summary_after and session.summary == run.summary_after:
