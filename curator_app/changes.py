@@ -33,7 +33,7 @@ def change_title(token: SessionToken, text: str) -> str:
     run, session = _locked(token)
     if session.title_source == TitleSource.USER:
         raise Conflict(_("A person gave this title. It stays."))
-    if title != session.title or session.title_source != TitleSource.AI:
+    if title != session.title:
         before = {} if run.title_after else {"title_before": session.title}
         Session.objects.filter(pk=session.pk).update(title=title, title_source=TitleSource.AI)
         _note(run, "update_title", title_after=title, **before)

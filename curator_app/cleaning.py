@@ -9,7 +9,15 @@ LONGEST_SUMMARY = 1_000
 LONGEST_ACTIVITY = 500
 LONGEST_TAG = 200  # of markup: beyond it a "<" is a sign like any other
 
-_TAG = re.compile(rf"</?[A-Za-z][^<>]{{0,{LONGEST_TAG}}}>|<!--[^<>]{{0,{LONGEST_TAG}}}-->")
+# Of markup that models write. What else stands in angles may be meant: `Vec<T>`.
+_NAMES = (
+    "a|b|big|blockquote|body|br|code|div|em|font|h[1-6]|head|hr|html|i|iframe|img|li|mark|ol|p|pre|s|script"
+)
+_MORE = "small|span|strong|style|sub|sup|svg|table|tbody|td|th|thead|title|tr|u|ul|video"
+_TAG = re.compile(
+    rf"</?(?:{_NAMES}|{_MORE})(?:[\s/][^<>]{{0,{LONGEST_TAG}}})?>|<!--[^<>]{{0,{LONGEST_TAG}}}-->",
+    re.IGNORECASE,
+)
 _LINK = re.compile(r"!?\[([^\[\]]{0,200})\]\([^()\s]{0,500}\)")
 _MARKS = "\"'“”\u2018\u2019«»`*_#> \t"
 _SPACES = re.compile(r"[^\S\n]+")

@@ -69,7 +69,7 @@ def days(request: HttpRequest, day: date | None = None) -> HttpResponse:
     listed = reading.days(caller)
     shown = day or (listed[0].day if listed else None)
     context = {
-        "heading": _("Days"),
+        "heading": _("A day at a glance"),
         "days": listed,
         "day": shown,
         "entries": reading.entries(caller, shown) if shown else [],

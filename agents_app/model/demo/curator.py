@@ -1,4 +1,4 @@
-"""The demo as the curator: what it is shown, it names and sums up by rule, so that titles come without a key."""
+"""The demo as the curator: it names and sums up by rule what it is shown, so titles come without a key."""
 
 import re
 
@@ -11,7 +11,8 @@ LONGEST = 60
 DONE = "done"
 
 _SHOWN = re.compile(
-    r"Current title: (?P<title>.*) \([^()]*\)\n.*?Exchange number: (?P<number>\d+)\nTools used: (?P<tools>.*?)\n"
+    r"Current title: (?P<title>.*) \([^()]*\)\n.*?Exchange number: (?P<number>\d+)\n"
+    r"Tools used: (?P<tools>.*?)\n"
     r".*?<person>\n(?P<said>.*?)\n</person>.*?<assistant>\n(?P<answer>.*?)\n</assistant>",
     re.DOTALL,
 )
@@ -31,13 +32,13 @@ def answer(asked: Asked) -> Reply:
     if shown is None or asked.rounds:
         return plainly(DONE)
     title = _title(shown["said"])
-    used = "" if shown["tools"] == "none" else f", with {shown['tools']}"
+    used = "" if shown["tools"] == "none" else f", which used {shown['tools']}"
     wanted = {
         "update_title": {"title": title} if title and shown["number"] == "1" else {},
         "update_summary": {
             "summary": f"A conversation with the demo model. Last asked: {_line(shown['said'])}"
         },
-        "log_activity": {"summary": f"Exchange {shown['number']}: {_line(shown['said'])}{used}"},
+        "log_activity": {"summary": f"Somebody said “{_line(shown['said'])}” to the demo model{used}."},
     }
     offered = [(f"{SERVER}{name}", given) for name, given in wanted.items() if given]
     return Reply(tuple(ToolUse(name, given) for name, given in offered if name in asked.tools))
