@@ -15,8 +15,9 @@ from agents_app.sandboxes.refused_calls import AF_VSOCK, MACHINES
 from tests.contracts.runs import Runs
 from tests.contracts.test_two_agents import wait_for
 from tests.contracts.walled import SMALL, SYSTEMS_PYTHON, launch, run
+from tests.depth import few_of
 
-BUBBLEWRAP = [("bubblewrap", "as we are"), ("bubblewrap", "plain")]
+BUBBLEWRAP = few_of([("bubblewrap", user) for user in ("as we are", "plain")], ("bubblewrap", "as we are"))
 MACHINE = MACHINES.get(os.uname().machine)
 REFUSED = MACHINE.refused if MACHINE else ()
 CALLS = f"""

@@ -341,6 +341,7 @@ def locking(up: RunningUp) -> subprocess.Popen[str]:
     return locker
 
 
+@pytest.mark.depth
 async def test_a_row_that_nobody_rang_for_comes_with_the_keep_alive(house: House) -> None:
     up, program = house.up, house.program
     async with Readers.of(up, program) as readers:
