@@ -3,6 +3,7 @@ from uuid import UUID
 from celery import shared_task
 
 from agents_app.turns.held import idling, leases
+from agents_app.turns.running import announcing
 
 
 @shared_task
@@ -20,6 +21,11 @@ def ring_for_waiting_turns() -> None:
 @shared_task
 def sweep_lost_turns() -> None:
     leases.sweep()
+
+
+@shared_task
+def tell_what_is_over() -> None:
+    announcing.sweep()
 
 
 @shared_task

@@ -39,6 +39,7 @@ app.conf.update(
     beat_schedule={
         "ring-for-waiting-turns": {"task": "agents_app.tasks.ring_for_waiting_turns", "schedule": 5.0},
         "sweep-lost-turns": {"task": "agents_app.tasks.sweep_lost_turns", "schedule": 15.0},
+        "tell-what-is-over": {"task": "agents_app.tasks.tell_what_is_over", "schedule": 15.0},
         "complete-idle-sessions": {"task": "agents_app.tasks.complete_idle_sessions", "schedule": 60.0},
         "seal-audit": {"task": "permissions_app.tasks.seal_audit", "schedule": 60.0},
     },

@@ -122,6 +122,12 @@ class Gate:
         self._carried: set[str] = set()
         self.carries: Carries | None = None
 
+    def stands_behind(self, carries: Carries | None, held: frozenset[str] = frozenset()) -> None:
+        """The wall of this turn is there: who writes what it keeps closed, and the settings of repositories
+        that it shows read-only."""
+        self.carries = carries
+        self.setting = replace(self.setting, held=held)
+
     async def __call__(self, call: ToolCall, directory: Path) -> Decision:
         """Decides one call of an agent that stands in `directory` at this moment."""
         began = monotonic()

@@ -6,7 +6,7 @@ from pathlib import Path
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from agents_app.rights.trust import is_above, narrowest
+from agents_app.rights.trust import is_above
 from agents_app.sandboxes import walls
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import TrustLevel, Workspace
@@ -20,12 +20,10 @@ from sessions_app.errors import (
 )
 
 
-def check_trust(caller: Caller, workspace: Workspace, trust: str, *floors: str | None) -> None:
-    """A session with the whole computer does what whoever writes to it says. `floors`: of its agent, bot user
-    and parent."""
-    floor = narrowest(workspace.trust_floor, *floors)
-    if is_above(trust, floor):
-        raise TrustTooHigh(too_high(floor))
+def check_trust(caller: Caller, trust: str, most: TrustLevel) -> None:
+    """A session with the whole computer does what whoever writes to it says. `most`: see `trust.most_for`."""
+    if is_above(trust, most):
+        raise TrustTooHigh(too_high(most))
     if trust == TrustLevel.FULL and not caller.is_operator:
         raise Forbidden(_("Only an operator may use a session with the whole computer."))
     # What is known to run nowhere is refused now; the rest is known to the worker alone.
@@ -33,8 +31,8 @@ def check_trust(caller: Caller, workspace: Workspace, trust: str, *floors: str |
         raise SandboxUnavailable(refusal)
 
 
-def too_high(floor: TrustLevel) -> str:
-    return f"At most “{floor.label}” is allowed here. Give the chat that trust level, or start a new one."
+def too_high(most: TrustLevel) -> str:
+    return f"At most “{most.label}” is allowed here. Give the chat that trust level, or start a new one."
 
 
 def allowed_model(wanted: str | None) -> str:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from agents_app.rights import acting
 from agents_app.rights.allowed import allowed_model, check_trust
-from agents_app.rights.trust import is_above
+from agents_app.rights.trust import is_above, most_for
 from permissions_app.audit import Outcome
 from permissions_app.services.telling import ring_inboxes
 from sessions_app import services
@@ -59,4 +59,4 @@ def _check_is_less(caller: Caller, session: Session, trust: str) -> None:
             % {"level": session.trust_level}
         )
     if trust != session.trust_level:
-        check_trust(caller, session.workspace, trust)
+        check_trust(caller, trust, most_for(session))

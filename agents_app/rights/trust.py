@@ -1,6 +1,7 @@
 """How trust levels meet: each of those who have a say can only restrict."""
 
 from sessions_app.access.models import TrustLevel
+from sessions_app.models import Session
 
 FROM_WIDE_TO_NARROW = (TrustLevel.FULL, TrustLevel.VAULT, TrustLevel.SANDBOXED)
 
@@ -16,3 +17,10 @@ def narrowest(*levels: str | None) -> TrustLevel:
     a word that nobody knows raises, and does not count as no say."""
     said = [TrustLevel(level) for level in levels if level is not None]
     return max(said, key=FROM_WIDE_TO_NARROW.index, default=TrustLevel.FULL)
+
+
+def most_for(session: Session, *others: str | None) -> TrustLevel:
+    """The widest level that a session may have: its workspace's floor, `vault` for what Parachute drives, and
+    what `others` say, such as its agent, bot user and parent."""
+    driven = TrustLevel.VAULT if session.is_driven else None
+    return narrowest(session.workspace.trust_floor, driven, *others)

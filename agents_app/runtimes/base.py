@@ -10,6 +10,7 @@ from uuid import UUID
 from agents_app.errors import AgentError
 from agents_app.runtimes.events import RuntimeEvent
 from agents_app.sandboxes.base import Sandbox
+from agents_app.tools.own import OwnServer
 from permissions_app.gate import Gate
 
 
@@ -34,6 +35,8 @@ class RunRequest:
     masked: tuple[Path, ...] = ()  # hidden in the wall, wherever they lie: our own home may be in the vault
     writable: tuple[str, ...] | None = None  # patterns whose folders a wall opens; None: the vault
     scratch: Path | None = None  # a writable folder of its own, made where it is not
+    tools: tuple[str, ...] | None = None  # of the CLI's own; None: all that are offered at its trust level
+    servers: tuple[OwnServer, ...] = ()  # beside those
     is_fresh: bool = False  # it gets a process of its own, which is not kept for the next turn
 
 

@@ -19,6 +19,7 @@ from agents_app.carrying.carrier import Carrier
 from agents_app.runtimes.base import RunFailed, RunRequest, Waits
 from agents_app.runtimes.events import Answered, BlockKind, Delta, Ended, Ready, RuntimeEvent, Said, Used
 from agents_app.sandboxes.base import READ_ONLY, READ_WRITE
+from agents_app.tools.own import OwnTool
 from agents_app.workers.endings import end
 from permissions_app.gate import Carried, Gate
 from permissions_app.rules import patterns
@@ -124,7 +125,7 @@ class ScriptedRun:
         self._interrupted = asyncio.Event()
         self._response = ""
         self._carried: dict[str, Carried] = {}
-        gate.carries = Carrier(request.vault, self._shows) if request.sandbox.is_wall else None
+        gate.stands_behind(Carrier(request.vault, self._shows) if request.sandbox.is_wall else None)
 
     def _shows(self, place: Path) -> int:
         """As a wall that was built for this request would."""
@@ -207,8 +208,16 @@ class ScriptedRun:
         allowed = decision.verdict is Verdict.ALLOW
         if step.at is not None and allowed:
             await self._halt(step.at)
-        yield Answered(call.id, step.does() if allowed else decision.reason, not allowed)
+        if allowed and (own := self._own_tool(call.name)):
+            told = await own.told(call.input, call.id)
+            yield Answered(call.id, told.text, told.is_error)
+        else:
+            yield Answered(call.id, step.does() if allowed else decision.reason, not allowed)
         self._read_what_was_said()
+
+    def _own_tool(self, name: str) -> OwnTool | None:
+        found = (server.named(name) for server in self._request.servers)
+        return next((tool for tool in found if tool), None)
 
     async def _ask(self, call: ToolCall, step: Use) -> Decision:
         """Interrupted meanwhile, it asks no longer, as the CLI."""

@@ -49,6 +49,13 @@ class Workspace(models.Model):
     vault_path = models.TextField()
     default_trust = models.CharField(max_length=10, choices=TrustLevel, default=TrustLevel.VAULT)
     trust_floor = models.CharField(max_length=10, choices=TrustLevel, default=TrustLevel.FULL)
+    default_agent = models.CharField(max_length=100, default="default")  # a slug: agents are files
+    default_model = models.CharField(max_length=100, blank=True)  # empty: the first that is allowed here
+    agents = models.JSONField(null=True)  # the slugs of those that it offers; null: all
+    time_zone = models.CharField(max_length=64, blank=True)  # empty: the machine's
+    writes_copies = models.BooleanField(default=True)  # of its sessions, to read outside of the program
+    curates = models.BooleanField(default=True)  # titles, summaries and the log of the day
+    archived_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     objects: ClassVar[WorkspaceQuerySet] = WorkspaceQuerySet.as_manager()  # type: ignore[assignment]

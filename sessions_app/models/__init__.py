@@ -10,6 +10,7 @@ from sessions_app.access.models import (
 )
 from sessions_app.models.attachment import Attachment, ContentType
 from sessions_app.models.event import EventType, SessionEvent
+from sessions_app.models.labels import SessionContext, SessionTag
 from sessions_app.models.session import Session, SessionKind, SessionStatus, Source, TitleSource
 from sessions_app.models.turn import Message, Receipt, Recovery, Speaker, Turn, TurnStatus
 
@@ -25,9 +26,11 @@ __all__ = [
     "Recovery",
     "Role",
     "Session",
+    "SessionContext",
     "SessionEvent",
     "SessionKind",
     "SessionStatus",
+    "SessionTag",
     "SignInLink",
     "SignInTries",
     "Source",

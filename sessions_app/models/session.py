@@ -35,6 +35,9 @@ class Source(models.TextChoices):
     DISCORD = "discord", "Discord"
 
 
+OF_BOTS = (Source.TELEGRAM, Source.DISCORD)
+
+
 class TitleSource(models.TextChoices):
     USER = "user", _("A person")
     AI = "ai", _("The curator")
@@ -161,6 +164,12 @@ class Session(models.Model):
     @property
     def is_shared(self) -> bool:
         return self.visibility == Visibility.WORKSPACE
+
+    @property
+    def is_driven(self) -> bool:
+        """By Parachute itself, or by somebody on a phone: nobody sits there who could answer for a whole
+        computer."""
+        return self.is_errand or self.kind == SessionKind.ORCHESTRATOR or self.source in OF_BOTS
 
     @property
     def is_errand(self) -> bool:

@@ -61,6 +61,7 @@ class Turn(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
+    announced_at = models.DateTimeField(null=True)  # when the apps above had all heard that it is over
     takes_more = models.BooleanField(default=True)  # what is said meanwhile; False once it is about to end
     recovery = models.CharField(max_length=15, choices=Recovery, blank=True)
     abort_requested_at = models.DateTimeField(null=True)
@@ -75,6 +76,11 @@ class Turn(models.Model):
         ordering = ["session", "opened_seq"]
         indexes = [
             models.Index(fields=["status", "leased_at"], name="turn_leases", condition=Q(status__in=OPEN)),
+            models.Index(
+                fields=["ended_at"],
+                name="turns_untold",
+                condition=Q(status__in=OVER, announced_at=None),
+            ),
         ]
         constraints = [
             models.CheckConstraint(condition=among("status", TurnStatus), name="turn_status_is_known"),

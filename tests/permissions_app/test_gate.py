@@ -231,7 +231,7 @@ class TestCarrying:
             asks=person,
             audit=lambda call, decision, ms: rules.append(f"{decision.verdict} {decision.rule}"),
         )
-        gate.carries = server
+        gate.stands_behind(server)
         return gate
 
     async def test_what_a_person_allows(

@@ -18,6 +18,7 @@ from django.conf import settings
 
 from agents_app import launcher
 from agents_app.runtimes.base import RunRequest
+from agents_app.runtimes.claude.servers import Uses, as_sdk
 from agents_app.sandboxes import ENGINES, neighbours, placeholders, vaults
 from agents_app.sandboxes.base import CannotConfine, Launch
 from agents_app.sandboxes.checks import take_back
@@ -58,17 +59,17 @@ class Hooks:
 
 
 def options_for(
-    request: RunRequest, *, launch: Launch, papers: Path, deny: list[str], hooks: Hooks
+    request: RunRequest, *, launch: Launch, papers: Path, deny: list[str], hooks: Hooks, uses: Uses
 ) -> ClaudeAgentOptions:
     return ClaudeAgentOptions(
         cli_path=launcher.executable(Path(settings.PARACHUTE_HOME) / "launcher"),
         env=launcher.orders_for(launch),
         cwd=request.directory,
         model=request.model,
-        tools=TOOLS if request.sandbox.is_wall and not request.web else TOOLS_WITH_A_NETWORK,
+        tools=_tools(request),
         setting_sources=[],
         strict_mcp_config=True,
-        mcp_servers={},
+        mcp_servers=dict(as_sdk(request.servers, uses)),  # no other: these are functions, the rest is argv
         verbatim_prompts=True,
         permission_mode="default",
         include_partial_messages=True,
@@ -81,6 +82,12 @@ def options_for(
         system_prompt=_system_prompt(request, papers),
         extra_args=_extra(request, papers),
     )
+
+
+def _tools(request: RunRequest) -> list[str]:
+    """Those of the CLI that work where it runs, and of these what its agent may use."""
+    offered = TOOLS if request.sandbox.is_wall and not request.web else TOOLS_WITH_A_NETWORK
+    return offered if request.tools is None else [name for name in offered if name in request.tools]
 
 
 def _hooks(request: RunRequest, hooks: Hooks) -> dict[HookEvent, list[HookMatcher]]:

@@ -34,9 +34,11 @@ from agents_app.runtimes.claude import memory
 from agents_app.runtimes.claude.carried import instead, result
 from agents_app.runtimes.claude.failures import failure_to_confine, failure_to_start
 from agents_app.runtimes.claude.options import STANDS, Doors, Hooks, Until, launch_for, locks, options_for
+from agents_app.runtimes.claude.servers import Uses
 from agents_app.sandboxes import neighbours
 from agents_app.sandboxes.base import CannotConfine, Launch
 from agents_app.sandboxes.mounts import named_paths, settings_held, shows
+from agents_app.tools.own import OwnServer
 from agents_app.workers.endings import to_its_end
 from permissions_app.audit import PLATFORM
 from permissions_app.audit.decisions import TurnAudit
@@ -80,6 +82,8 @@ class Fingerprint:
     read_only: tuple[Path, ...]
     writable: tuple[str, ...] | None
     deny: tuple[str, ...]
+    tools: tuple[str, ...] | None
+    servers: tuple[OwnServer, ...]
 
     @classmethod
     def of(cls, request: RunRequest, deny: list[str]) -> "Fingerprint":
@@ -95,6 +99,8 @@ class Fingerprint:
             read_only=request.read_only,
             writable=request.writable,
             deny=tuple(deny),
+            tools=request.tools,
+            servers=request.servers,
         )
 
 
@@ -115,6 +121,7 @@ class ClaudeProcess:
         self._serves: Served | None = None
         self._carried: dict[str, tuple[ToolCall, Carried]] = {}  # of which its CLI is still to hear
         self.told_cost = 0.0  # the CLI counts on from turn to turn
+        self._uses = Uses()
         self._own: set[tuple[int, str]] = set()  # the processes that it is, as opposed to what turns started
         self._is_started = False
         self._shown: list[tuple[Path, int]] | None = None  # by its wall, if it has one, since its start
@@ -285,7 +292,7 @@ class ClaudeProcess:
             raise failure_to_confine(problem) from error
         deny = list(self.fingerprint.deny)
         hooks = Hooks(gate=self._before_tool, ask=self._may_use, after=self._after_tool)
-        options = options_for(request, launch=launch, papers=papers, deny=deny, hooks=hooks)
+        options = options_for(request, launch=launch, papers=papers, deny=deny, hooks=hooks, uses=self._uses)
         options.stderr = self._hear
         return options
 
@@ -307,6 +314,8 @@ class ClaudeProcess:
         call = ToolCall(tool_use_id or hook["tool_use_id"], hook["tool_name"], hook["tool_input"])
         turn = self._serves
         decision = await turn.decide(call, Path(hook["cwd"])) if turn else self._between_turns(call)
+        if decision.verdict is Verdict.ALLOW:
+            self._uses.allowed(call)
         return {
             "hookSpecificOutput": {
                 "hookEventName": "PreToolUse",

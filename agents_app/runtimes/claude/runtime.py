@@ -53,8 +53,7 @@ class ClaudeRuntime:
     async def open(self, request: RunRequest, gate: Gate, waits: Waits) -> AsyncIterator["ClaudeRun"]:
         process, was_warm = await self._process(request, gate, waits)
         name = "demo" if self._door.upstream.is_demo else ""
-        gate.carries = process.carrier
-        gate.setting = replace(gate.setting, held=process.held)
+        gate.stands_behind(process.carrier, process.held)
         most = settings.PARACHUTE_LIMITS.scratch
         room = Quota(request.config, request.session_id, most) if request.sandbox.is_wall else None
         run = ClaudeRun(process, request, gate, room, was_warm=was_warm, model_name=name)

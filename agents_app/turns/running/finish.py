@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
+from agents_app.turns.running.announcing import announce
 from agents_app.turns.running.kept import Row
 from permissions_app.services import close_all
 from sessions_app.models import (
@@ -119,3 +120,4 @@ def _end(hold: Hold, status: TurnStatus, **more: Any) -> None:
     if held(hold).update(status=status, ended_at=timezone.now(), **FREE, **more) != 1:
         raise HoldLost(f"turn {hold.turn_id}, attempt {hold.attempt}")
     close_all(hold.turn_id)  # before its terminal event, which is its last
+    transaction.on_commit(lambda: announce(hold.turn_id), robust=True)

@@ -13,11 +13,12 @@ from agents_app.errors import AgentError
 from agents_app.prompts import contexts
 from agents_app.rights.acting import is_somebodys
 from agents_app.rights.allowed import too_high
-from agents_app.rights.trust import is_above
+from agents_app.rights.trust import is_above, most_for
 from agents_app.runtimes.base import RunRequest
 from agents_app.sandboxes.base import Sandbox
 from agents_app.sandboxes.placeholders import is_ours
 from agents_app.sandboxes.walls import wall_for
+from agents_app.tools.own import servers_for
 from agents_app.turns.running.kept import Row
 from agents_app.turns.running.starting import Start, start_of
 from agents_app.turns.said.saying import about
@@ -89,6 +90,7 @@ def _request(
         read_only=_control_files(vault, directory),
         writable=_writable(session),
         scratch=_own_folder(session, config, directory) / "scratch" if is_box else None,
+        servers=servers_for(session),
         is_fresh=is_box,
     )
 
@@ -143,9 +145,9 @@ def _may_be_entered(folder: Path) -> bool:
 
 def _check_floor(session: Session) -> None:
     """Once more: the workspace may have been restricted since the message was taken."""
-    floor = TrustLevel(session.workspace.trust_floor)
-    if is_above(session.trust_level, floor):
-        raise AgentError("trust_too_high", too_high(floor))
+    most = most_for(session)
+    if is_above(session.trust_level, most):
+        raise AgentError("trust_too_high", too_high(most))
 
 
 def _directory(session: Session, vault: Path, warnings: list[Row]) -> Path:
@@ -198,7 +200,7 @@ def _setting(session: Session, request: RunRequest, message: Message) -> Setting
         home=Path(settings.PARACHUTE_HOME).resolve(),
         scratch=_scratch(session, request),
         own_config=None,  # but for that it lies in our home, which is closed as a whole
-        own_servers=frozenset(),
+        own_servers=frozenset(server.name for server in request.servers),
     )
     return as_permitted(setting, session, session.metadata)
 

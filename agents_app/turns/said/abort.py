@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents_app.turns.running import finish
+from agents_app.turns.running.announcing import announce
 from sessions_app import services
 from sessions_app.access.caller import Caller
 from sessions_app.errors import NotFound
@@ -37,6 +38,7 @@ def _abort_waiting(turn: Turn, caller: Caller) -> bool:
     ):
         return False
     finish.tell_aborted(turn)
+    transaction.on_commit(lambda: announce(turn.pk), robust=True)
     return True
 
 

@@ -12,11 +12,11 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from agents_app.rights.allowed import allowed_directory, allowed_model, check_trust
-from agents_app.rights.trust import narrowest
+from agents_app.rights.trust import most_for, narrowest
 from agents_app.turns.said import receipts
 from agents_app.turns.said.saying import locked, say
 from sessions_app.access.caller import MAY_WRITE, Caller
-from sessions_app.access.models import Workspace
+from sessions_app.access.models import TrustLevel, Workspace
 from sessions_app.errors import (
     Conflict,
     Forbidden,
@@ -169,7 +169,7 @@ def existing(caller: Caller, session_id: UUID, opening: Opening) -> Session:
         raise SessionNotRunning(_("This session has failed and takes no more messages."))
     check_queue(Turn.objects.filter(session=session, status=TurnStatus.QUEUED).count())
     _check_unchanged(session, opening)
-    check_trust(caller, session.workspace, session.trust_level)
+    check_trust(caller, session.trust_level, most_for(session))
     model = allowed_model(opening.model or session.model)
     if model != session.model:
         session.model = model
@@ -239,7 +239,7 @@ def _check_role(caller: Caller, workspace: Workspace) -> None:
 
 def _trust(caller: Caller, workspace: Workspace, wanted: str | None) -> str:
     trust = wanted or narrowest(workspace.default_trust, workspace.trust_floor)
-    check_trust(caller, workspace, trust)
+    check_trust(caller, trust, TrustLevel(workspace.trust_floor))
     return trust
 
 

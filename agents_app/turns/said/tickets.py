@@ -1,6 +1,7 @@
 """A late approval wakes the session: its agent was told "not now, ticket N", and is told now that it may."""
 
 from agents_app.rights.allowed import check_trust
+from agents_app.rights.trust import most_for
 from agents_app.turns.said import saying
 from permissions_app.models import ToolRequest
 from permissions_app.rules.hosts import host_of
@@ -25,7 +26,7 @@ def open_turn(request: ToolRequest, caller: Caller) -> None:
     the platform's word exactly once. A child that has failed takes no more."""
     session = saying.locked(Session.objects.filter(pk=request.session_id))
     assert session is not None
-    check_trust(caller, session.workspace, session.trust_level)
+    check_trust(caller, session.trust_level, most_for(session))
     if session.status == SessionStatus.FAILED and session.parent_id:
         return
     # Its author is whoever allowed it: at full trust what is said is done only for an operator.

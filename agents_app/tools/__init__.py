@@ -1,0 +1,1 @@
+"""What agents work with beside the CLI's own tools."""
