@@ -27,6 +27,7 @@ from tests.processes.running import ROOT, RunningUp
 from tests.scripted_model import ScriptedModel
 
 PATIENCE = 30_000  # ms
+STANDS_STILL_FOR = 1_100  # ms, until a card can be answered
 QUIET = (
     "--no-sandbox",
     "--disable-gpu",
@@ -45,6 +46,7 @@ LOADED = "performance.getEntries().reduce((all, each) => all + (each.decodedBody
 
 def watched(context: BrowserContext, complaints: list[str], ours: str) -> Page:
     """A page that may complain of nothing and ask nobody but us."""
+    context.clock.install()
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
 
@@ -255,8 +257,11 @@ class Tab:
 
 
 def settled(card: Locator) -> Locator:
-    """It stood still in sight for long enough that it can be answered."""
+    """It stood still in sight for long enough that it can be answered: by the clock of its page, which goes
+    faster here than ours."""
     card.get_by_role("button").first.scroll_into_view_if_needed()  # the card may be taller than the screen
+    for _ in range(2):  # once it looks where the card stands, and then whether it still stands there
+        card.page.clock.fast_forward(STANDS_STILL_FOR)
     for each in card.get_by_role("button").all():
         expect(each).to_have_attribute("aria-disabled", "false")
     return card
