@@ -10,13 +10,12 @@ from agents_app.sandboxes.base import Sandbox
 from tests.contracts.listener import Listener
 from tests.contracts.runs import Runs
 from tests.contracts.stage import sandbox_that_runs
-from tests.contracts.walled import around_a_vault
+from tests.contracts.walled import HERE, around_a_vault
 from tests.depth import few_of
 from tests.engines.fixtures import Engines
 
 Sandboxes = Callable[[str], Sandbox]
 WALLS = [(wall, user) for wall in ("bubblewrap", *ENGINES) for user in ("as we are", "plain")]
-HERE = ("bubblewrap", "as we are")
 
 
 @pytest.fixture
