@@ -50,5 +50,9 @@ def too_many(
     request: HttpRequest, template: str, error: RateLimited, more: dict[str, Any] | None = None
 ) -> HttpResponse:
     answer = render(request, template, {**(more or {}), "error": error.message}, status=error.status)
+    return until_then(answer, error)
+
+
+def until_then(answer: HttpResponse, error: RateLimited) -> HttpResponse:
     answer["Retry-After"] = str(error.details["retryAfter"])
     return answer

@@ -8,7 +8,7 @@ from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -18,16 +18,15 @@ from django.views.decorators.http import require_safe
 from agents_app.model import chosen
 from parachute_site.pages import reach
 from parachute_site.pages.forms import KeyForm, MemberForm, RoleForm, password_form
-from parachute_site.pages.limits import take_tries, too_many
+from parachute_site.pages.frame import caller_in, framed
+from parachute_site.pages.limits import take_tries, until_then
 from parachute_site.pages.model import keep, shown
 from parachute_site.pages.posting import posted_from
 from sessions_app.access import reading
-from sessions_app.access.caller import Caller
 from sessions_app.access.models import Role
 from sessions_app.access.services import (
     Limit,
     add_member,
-    caller_of_user,
     change_role,
     create_key,
     remove_member,
@@ -53,7 +52,7 @@ def password(request: HttpRequest) -> HttpResponse:
     try:
         tries = take_tries(request, Limit.PASSWORD, str(user.pk))
     except RateLimited as error:
-        return too_many(request, "settings.html", error, _context(request))
+        return until_then(_page(request, status=error.status, error=error.message), error)
     form = password_form(user, request.POST)
     is_good = form.is_valid()
     if "old_password" not in form.errors:
@@ -73,7 +72,7 @@ def password(request: HttpRequest) -> HttpResponse:
 @posted_from("settings")
 def make_key(request: HttpRequest) -> HttpResponse:
     """Answers with the page itself and redirects nowhere: the key would have to be kept on the way."""
-    caller = _caller(request)
+    caller = caller_in(request)
     form = KeyForm(request.POST, workspaces=reading.workspaces(caller))
     if not form.is_valid():
         return _page(request, status=422, key_form=form)
@@ -88,7 +87,7 @@ def make_key(request: HttpRequest) -> HttpResponse:
 @login_required
 @posted_from("settings")
 def revoke(request: HttpRequest, key_id: int) -> HttpResponse:
-    return _done(request, lambda: revoke_key(_caller(request), key_id), _("The key is revoked."))
+    return _done(request, lambda: revoke_key(caller_in(request), key_id), _("The key is revoked."))
 
 
 @never_cache
@@ -100,7 +99,7 @@ def add(request: HttpRequest, slug: str) -> HttpResponse:
         return _page(request, status=422, error=_("Give the name of a person here, and choose a role."))
     name, role = form.cleaned_data["user"], form.cleaned_data["role"]
     said = _("%(name)s is a member now.") % {"name": name}
-    return _done(request, lambda: add_member(_caller(request), slug, name, role), said)
+    return _done(request, lambda: add_member(caller_in(request), slug, name, role), said)
 
 
 @never_cache
@@ -112,7 +111,7 @@ def change(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
         return _page(request, status=422, error=_("Choose one of the roles in the list."))
     role = form.cleaned_data["role"]
     return _done(
-        request, lambda: change_role(_caller(request), slug, user_id, role), _("The role is changed.")
+        request, lambda: change_role(caller_in(request), slug, user_id, role), _("The role is changed.")
     )
 
 
@@ -121,7 +120,7 @@ def change(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
 @posted_from("settings")
 def remove(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
     said = _("They are no member any more.")
-    return _done(request, lambda: remove_member(_caller(request), slug, user_id), said)
+    return _done(request, lambda: remove_member(caller_in(request), slug, user_id), said)
 
 
 @sensitive_post_parameters("key")
@@ -129,7 +128,7 @@ def remove(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
 @login_required
 @posted_from("settings")
 def save_model(request: HttpRequest) -> HttpResponse:
-    return keep(request, _caller(request), _page, after="settings")
+    return keep(request, caller_in(request), _page, after="settings")
 
 
 @never_cache
@@ -137,7 +136,7 @@ def save_model(request: HttpRequest) -> HttpResponse:
 @posted_from("settings")
 def remove_model(request: HttpRequest) -> HttpResponse:
     said = _("The key is removed. The demo answers from now on.")
-    return _done(request, lambda: chosen.remove(_caller(request)), said)
+    return _done(request, lambda: chosen.remove(caller_in(request)), said)
 
 
 def _done(request: HttpRequest, act: Callable[[], object], said: str) -> HttpResponse:
@@ -153,12 +152,13 @@ def _done(request: HttpRequest, act: Callable[[], object], said: str) -> HttpRes
 
 
 def _page(request: HttpRequest, *, status: int = 200, **more: Any) -> HttpResponse:
-    return render(request, "settings.html", {**_context(request), **more}, status=status)
+    return framed(request, "settings.html", {**_context(request), **more}, place="settings", status=status)
 
 
 def _context(request: HttpRequest) -> dict[str, Any]:
-    user, caller = _user(request), _caller(request)
+    user, caller = _user(request), caller_in(request)
     return {
+        "heading": _("Settings"),
         "password_form": password_form(user),
         "key_form": KeyForm(workspaces=reading.workspaces(caller)),
         "keys": reading.keys(caller),
@@ -179,7 +179,3 @@ def _model() -> dict[str, Any]:
 def _user(request: HttpRequest) -> User:
     assert isinstance(request.user, User)
     return request.user
-
-
-def _caller(request: HttpRequest) -> Caller:
-    return caller_of_user(_user(request))

@@ -10,8 +10,8 @@ from django.db.models import Q
 from django.template.loader import render_to_string
 
 from agents_app.consumers import ChatSocket
+from parachute_site.pages.frame import in_rail
 from parachute_site.pages.telling import Event, Item, Telling, inbox_item
-from parachute_site.pages.views import in_rail
 from parachute_site.pages.writing import Writing
 from permissions_app.frames import request_of
 from sessions_app.access.caller import Caller

@@ -3,7 +3,6 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
@@ -13,19 +12,18 @@ from django.views.decorators.http import require_safe
 from agents_app.model import chosen
 from agents_app.model.demo.story import CHIPS
 from parachute_site.pages import reach
+from parachute_site.pages.frame import LISTED, caller_in, in_rail
 from parachute_site.pages.sharing import sharing
 from parachute_site.pages.telling import Telling, TurnTold
 from parachute_site.policy import POLICY_OF_CHATS
 from sessions_app import reading
-from sessions_app.access.caller import MAY_WRITE, Caller
+from sessions_app.access.caller import MAY_WRITE
 from sessions_app.access.models import Workspace
-from sessions_app.access.services import caller_of_user
 from sessions_app.errors import NotFound
 from sessions_app.history.past import Past, past
 from sessions_app.models import Session
 from sessions_app.storable import storable
 
-LISTED = 50
 LONGEST_SEARCH = 200
 TOLD_AT_ONCE = 20  # turns; older ones come when somebody looks for them
 
@@ -79,8 +77,8 @@ def rail(request: HttpRequest) -> HttpResponse:
     search = request.GET.get("search", "")[:LONGEST_SEARCH]
     archived = "true" if "archived" in request.GET else "false"
     wanted = reading.SessionFilter(exact={}, search=storable(search), archived=archived, limit=LISTED)
-    page = reading.page(_caller(request), wanted)
-    return render(request, "rail.html", {**in_rail(page), "search": search})
+    page = reading.page(caller_in(request), wanted)
+    return render(request, "rail.html", {**in_rail(page), "search": search, "archived": archived == "true"})
 
 
 @never_cache
@@ -89,11 +87,7 @@ def rail(request: HttpRequest) -> HttpResponse:
 @require_safe
 def inbox(request: HttpRequest) -> HttpResponse:
     """What waits for a person comes over the socket, and goes with its answer."""
-    return _rendered(request, {**_page(request), "is_inbox": True}, "inbox.html")
-
-
-def in_rail(page: reading.Page) -> dict[str, Any]:
-    return {"sessions": page.sessions, "more": page.total - len(page.sessions)}
+    return _rendered(request, {**_page(request), "place": "inbox"}, "inbox.html")
 
 
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
@@ -107,7 +101,7 @@ def _rendered(request: HttpRequest, context: dict[str, Any], page: str = "chat.h
 
 
 def _told(request: HttpRequest, session: Session, found: Past) -> list[TurnTold]:
-    caller = _caller(request)
+    caller = caller_in(request)
     telling = Telling(session.vault_root, to_operator=caller.is_operator, reader=caller.username)
     for turn_id, opened_seq in found.turns:
         telling.turn(str(turn_id)).opened_seq = opened_seq
@@ -118,17 +112,18 @@ def _told(request: HttpRequest, session: Session, found: Past) -> list[TurnTold]
 
 def _visible(request: HttpRequest, session_id: UUID) -> Session:
     try:
-        return reading.visible(_caller(request), session_id)
+        return reading.visible(caller_in(request), session_id)
     except NotFound as error:
         raise Http404 from error
 
 
 def _page(request: HttpRequest, session: Session | None = None) -> dict[str, Any]:
-    caller, is_demo = _caller(request), chosen.current().is_demo
+    caller, is_demo = caller_in(request), chosen.current().is_demo
     writable = list(Workspace.objects.filter(caller.within("", MAY_WRITE)).distinct())
     workspace = session.workspace if session else next(iter(writable), None)
     return {
         **in_rail(reading.page(caller, reading.SessionFilter(exact={}, limit=LISTED))),
+        "place": "chats",
         "is_demo": is_demo,
         "chips": CHIPS if is_demo else (),
         "models": settings.PARACHUTE_MODELS,
@@ -139,8 +134,3 @@ def _page(request: HttpRequest, session: Session | None = None) -> dict[str, Any
         "may_write": workspace in writable,
         "is_member": bool(workspace) or Workspace.objects.visible_to(caller).exists(),
     }
-
-
-def _caller(request: HttpRequest) -> Caller:
-    assert isinstance(request.user, User)
-    return caller_of_user(request.user)

@@ -58,8 +58,8 @@ def what_is_denied(place: Place, ground: Ground) -> str | None:
             return "the server's own folder"
         if _is_transcript(stop, ground):
             return "a transcript of a session"
-        if fold(stop) in ground.closed:
-            return "a file of somebody's private chat"
+        if ground.is_closed(stop):
+            return "a file that came with a message of another chat"
     if any(end.lower().endswith(".key") and has_pem_header(Path(end)) for end in place.ends):
         return "a private key"
     return None
@@ -99,7 +99,7 @@ def cli_deny_rules(setting: Setting) -> list[str]:
         *(f"//proc/{process}" for process in ("[0-9]*", "self", "thread-self")),
         *(f"/{_literal(folder)}" for folder in _transcripts(ground)),
         *_own_folders(ground),
-        *(f"/{_literal(str(file))}" for file in sorted(setting.closed)),
+        *(f"/{_literal(str(file))}" for file in sorted(setting.closed_files)),
         *_private_keys(setting),
     ]
     return [f"Read({pattern})" for pattern in dict.fromkeys(patterns)]

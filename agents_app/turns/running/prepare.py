@@ -57,10 +57,10 @@ def prepare(turn: Turn, unresumable: str = "") -> Prepared:
     start = start_of(turn, vault, directory, unresumable=unresumable)
     # A system prompt of one's own stands alone; the context files belong to the preset.
     context = contexts.NONE if session.system_prompt else contexts.assemble(vault, directory)
-    closed = tuple(vault / path for path in attachments.closed_to(session))
     request = _request(turn, start, context, vault, directory, wall.sandbox)
-    request = replace(request, masked=(*request.masked, *closed))
-    setting = replace(_setting(session, request, start.message), closed=frozenset(closed))
+    setting = _setting(session, request, start.message)
+    if closed := _closed(session, vault):
+        request, setting = _without_others(closed, request, setting)
     rows = _announcement(session, start, warnings, _about_prompt(session, context, setting))
     audit = _audit(turn, start.message)
     return Prepared(request, setting, start, rows, session.message_count, bool(unresumable), audit)
@@ -92,6 +92,24 @@ def _request(
         scratch=_own_folder(session, config, directory) / "scratch" if is_box else None,
         servers=servers_for(session),
         is_fresh=is_box,
+    )
+
+
+def _closed(session: Session, vault: Path) -> attachments.Closed | None:
+    try:
+        return attachments.closed_to(session, vault)
+    except OSError as error:  # what cannot be hidden is no reason to show it
+        why = _("The files of other chats in %(vault)s could not be hidden (%(error)s).")
+        raise AgentError("sandbox_unavailable", why % {"vault": vault, "error": error.strerror}) from error
+
+
+def _without_others(
+    closed: attachments.Closed, request: RunRequest, setting: Setting
+) -> tuple[RunRequest, Setting]:
+    masked = (*request.masked, closed.folder)
+    closed_files, opened = frozenset(closed.files), frozenset(closed.opened)
+    return replace(request, masked=masked, opened=closed.opened), replace(
+        setting, closed=closed.folder, opened=opened, closed_files=closed_files
     )
 
 

@@ -1,0 +1,40 @@
+"""The frame of a page beside the chat: the rail with the newest chats, and where one is."""
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from parachute_site.policy import POLICY_OF_CHATS
+from sessions_app import reading
+from sessions_app.access.caller import MAY_WRITE, Caller
+from sessions_app.access.models import Workspace
+from sessions_app.access.services import caller_of_user
+
+LISTED = 50
+
+
+def framed(
+    request: HttpRequest, template: str, context: dict[str, Any], *, place: str, status: int = 200
+) -> HttpResponse:
+    """`place` is the one of the rail's that is shown; `heading` in the context is the page's name."""
+    whole = {**in_frame(caller_in(request)), "place": place, **context}
+    response = render(request, template, whole, status=status)
+    response.headers["Content-Security-Policy"] = POLICY_OF_CHATS
+    return response
+
+
+def in_frame(caller: Caller) -> dict[str, Any]:
+    page = reading.page(caller, reading.SessionFilter(exact={}, limit=LISTED))
+    may_start = Workspace.objects.filter(caller.within("", MAY_WRITE)).exists()
+    return {**in_rail(page), "may_start": may_start}
+
+
+def in_rail(page: reading.Page) -> dict[str, Any]:
+    return {"sessions": page.sessions, "more": page.total - len(page.sessions)}
+
+
+def caller_in(request: HttpRequest) -> Caller:
+    assert isinstance(request.user, User)
+    return caller_of_user(request.user)
