@@ -38,9 +38,8 @@ class ListQuery(Wire):
     "/chat", response={200: SessionList, **refusals(401, 403, 422)}, summary="The sessions you may see"
 )
 async def list_sessions(request: HttpRequest, query: Query[ListQuery]) -> Any:
-    for name in ("tag", "context"):
-        if getattr(query, name):
-            raise Invalid.field(name, _("Sessions have no such thing yet. Leave it out."))
+    if query.tag:
+        raise Invalid.field("tag", _("Sessions have no such thing yet. Leave it out."))
     wanted = reading.SessionFilter(
         exact={
             "module": query.module,
@@ -49,6 +48,7 @@ async def list_sessions(request: HttpRequest, query: Query[ListQuery]) -> Any:
             "agent_type": query.agent_type,
             "source": query.source,
             "status": query.status,
+            "contexts__path": query.context,
         },
         archived=query.archived,
         search=query.search,

@@ -95,7 +95,7 @@ class _Fields(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore")
 
 
-class Permissions(_Fields):
+class Permitted(_Fields):
     read: Patterns = []
     write: Patterns | None = None
     bash: bool | Commands = True
@@ -122,7 +122,7 @@ class Fields(_Fields):
     timeout_seconds: Seconds | None = None
     budget_usd_per_day: Annotated[float, Field(ge=0, le=1_000_000)] | None = None
     spawn: list[Name] = []
-    permissions: Permissions = Permissions()
+    permissions: Permitted = Permitted()
 
 
 assert set(TrustLevel.values) == {"full", "vault", "sandboxed"}

@@ -4,12 +4,13 @@ turn sends this, `prompt_metadata` tells it, and the page shows it: one function
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from agents_app.definitions.definition import Definition
 from agents_app.prompts import contexts
 from agents_app.prompts.contexts import Context, tokens_of
 
-PRESET, CUSTOM, AGENT = "claude_code_preset", "custom", "agent"
+Source = Literal["claude_code_preset", "custom", "agent"]
 
 
 @dataclass(frozen=True)
@@ -26,13 +27,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Prompt:
-    source: str
+    source: Source
     system: str  # empty: the preset
     context: Context
 
     @property
     def parts(self) -> list[Part]:
-        first = {PRESET: "Claude Code", CUSTOM: "systemPrompt", AGENT: "agent"}[self.source]
+        first = {"claude_code_preset": "Claude Code", "custom": "systemPrompt", "agent": "agent"}[self.source]
         return [Part(first, self.system), *(Part(name, text) for name, text in self.context.parts)]
 
     @property
@@ -47,7 +48,7 @@ def assembled(
     """`own` is the system prompt of the request, which stands alone. An agent's own prompt takes the place of
     the preset; of the context files it is told those that somebody chose for its session."""
     if own:
-        return Prompt(CUSTOM, own, contexts.NONE)
+        return Prompt("custom", own, contexts.NONE)
     if definition.prompt:
-        return Prompt(AGENT, definition.prompt, contexts.of_chosen(vault, chosen))
-    return Prompt(PRESET, "", contexts.assemble(vault, directory, chosen))
+        return Prompt("agent", definition.prompt, contexts.of_chosen(vault, chosen))
+    return Prompt("claude_code_preset", "", contexts.assemble(vault, directory, chosen))

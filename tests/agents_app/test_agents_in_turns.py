@@ -44,8 +44,9 @@ def request_of(engine: Engine) -> RunRequest:
 
 
 def metadata(written: list[SessionEvent]) -> dict[str, Any]:
-    (told,) = [each.payload for each in written if each.type == "prompt_metadata"]
-    return told
+    told: list[dict[str, Any]] = [each.payload for each in written if each.type == "prompt_metadata"]
+    (one,) = told
+    return one
 
 
 def warned(written: list[SessionEvent]) -> list[str]:

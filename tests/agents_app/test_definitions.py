@@ -235,7 +235,7 @@ class TestRights:
     def test_what_is_less_counts_and_what_is_more_waits(
         self, change: dict[str, object], waits: list[str]
     ) -> None:
-        wanted = Rights(**{**self.BASE.as_json(), **change})  # type: ignore[arg-type]
+        wanted = Rights(**{**self.BASE.as_json(), **change})
         wanted = Rights.of_json(wanted.as_json())
         assert self.BASE.beyond(wanted) == waits
         counts = self.BASE.narrowed(wanted)
