@@ -17,6 +17,7 @@ from sessions_app.errors import Invalid
 from sessions_app.streaming.bus import Payload
 from sessions_app.threads import in_thread
 
+MOST_TOLD = 20  # of the fields that are wrong
 NOT_THE_ORDER = ("type", "key")  # `key` is what the Idempotency-Key is of a POST
 
 
@@ -89,5 +90,6 @@ def _parsed(schema: Any, order: Message) -> Any:
     try:
         return schema.model_validate(given)
     except ValidationError as error:
-        fields = [{"field": ".".join(map(str, e["loc"])), "message": e["msg"]} for e in error.errors()]
+        told = error.errors()[:MOST_TOLD]
+        fields = [{"field": ".".join(map(str, e["loc"])), "message": e["msg"]} for e in told]
         raise Invalid(_("Some fields cannot be taken as they are."), fields=fields) from error

@@ -13,6 +13,7 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 from ninja.openapi.docs import DocsBase
 from ninja.operation import Operation
+from ninja.parser import Parser
 
 from agents_app.api import router as chat  # with the operations of `sessions_app` in it
 from agents_app.definitions.api import router as agents
@@ -21,13 +22,17 @@ from parachute_site import readiness
 from parachute_site.callers import CallerAuth
 from permissions_app.api import router as permissions
 from permissions_app.grants.api import router as grants
+from sessions_app import bounded_json
 from sessions_app.access.api import router as access
 from sessions_app.access.models import KeyScope
 from sessions_app.errors import Invalid, NotFound, ParachuteError, TooLarge
 from sessions_app.incidents import incident
+from sessions_app.search.api import router as search
 
 log = logging.getLogger(__name__)
 
+
+MOST_TOLD = 20  # of the fields that are wrong
 
 DESCRIPTION = """Chat with agents over your vault. Send a key as `Authorization: Bearer para_…` or as
 `X-API-Key`; `manage.py apikey NAME` makes one.
@@ -49,7 +54,13 @@ class Api(NinjaAPI):
         return operation.view_func.__name__  # what a generated client calls it
 
 
+class BoundedParser(Parser):
+    def parse_body(self, request: HttpRequest) -> Any:
+        return bounded_json.read(request.body)
+
+
 api = Api(
+    parser=BoundedParser(),
     title="Parachute",
     version=settings.VERSION,
     description=DESCRIPTION,
@@ -61,6 +72,7 @@ api = Api(
 api.add_router("", chat)
 api.add_router("", permissions)
 api.add_router("", older_paths)
+api.add_router("", search)
 api.add_router("", access, auth=CallerAuth(writes=KeyScope.ADMIN))
 api.add_router("", agents, auth=CallerAuth(writes=KeyScope.ADMIN))
 api.add_router("", grants, auth=CallerAuth(writes=KeyScope.ADMIN))
@@ -87,12 +99,14 @@ def _ours(request: HttpRequest, error: ParachuteError) -> HttpResponse:
 
 @api.exception_handler(ValidationError)
 def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
-    fields = [{"field": _name(each["loc"]), "message": str(each["msg"])} for each in error.errors]
+    fields = [{"field": _name(each["loc"]), "message": str(each["msg"])} for each in error.errors[:MOST_TOLD]]
     return _ours(request, Invalid(_("Some fields cannot be taken as they are."), fields=fields))
 
 
 @api.exception_handler(HttpError)
 def _unreadable(request: HttpRequest, error: HttpError) -> HttpResponse:
+    if isinstance(error.__cause__, ParachuteError):  # of our parser
+        return _ours(request, error.__cause__)
     if error.status_code == 400:  # ninja's word for a body that is no JSON
         return _ours(request, Invalid.field("body", _("It cannot be read as JSON.")))
     return _unforeseen(request, error)

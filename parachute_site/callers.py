@@ -68,7 +68,7 @@ class CallerAuth(AuthBase):
         find_caller = partial(in_thread(caller_in), headers)
         caller = await find_caller()
         if caller is None:
-            raise Unauthenticated
+            raise Unauthenticated(_unknown_key() if key_in(headers) else "")
         if key_in(headers) is None and request.method not in SAFE and not _has_csrf_token(request):
             raise Forbidden(_("The CSRF token is missing or old. Reload the page."))
         scope = KeyScope.READ if request.method in SAFE else self._writes
@@ -76,6 +76,10 @@ class CallerAuth(AuthBase):
             raise Forbidden(_("This key has no scope `%(scope)s`. Make one that has it.") % {"scope": scope})
         request.find_caller = find_caller  # type: ignore[attr-defined]
         return caller
+
+
+def _unknown_key() -> str:
+    return _("This key is not good here: it is mistyped, revoked or expired. Make one on the settings page.")
 
 
 class CallerMiddleware:

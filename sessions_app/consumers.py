@@ -18,6 +18,7 @@ from channels.exceptions import StopConsumer
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from sessions_app import bounded_json
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import KeyScope
 from sessions_app.errors import Invalid, NotFound, ParachuteError, TooLarge
@@ -58,8 +59,14 @@ class Streaming(AsyncConsumer):
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._has_ended)
         return task
+
+    def _has_ended(self, task: asyncio.Task[None]) -> None:
+        """By itself, or because its reader was gone in that moment: then nobody waits for it any more."""
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            log.info("What was told to a reader broke off: %r", error)
 
 
 class SentEvents(Streaming):
@@ -333,10 +340,7 @@ def _order(message: Message) -> Message:
     text = message.get("text") or ""
     if len(text) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:  # as a body; nobody else looks at it here
         raise TooLarge(_("The message is larger than 30 MB."))
-    try:
-        order = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise Invalid(_("Send text that is JSON: an object with a `type`.")) from error
+    order = bounded_json.read(text)
     if not isinstance(order, dict):
         raise Invalid(_("Send an object with a `type`."))
     return order

@@ -48,8 +48,10 @@ class NotFound(ParachuteError):
 class Unauthenticated(ParachuteError):
     code, status = "unauthenticated", 401
 
-    def __init__(self) -> None:
-        super().__init__(_("Sign in, or send a key as `Authorization: Bearer para_…` or `X-API-Key`."))
+    def __init__(self, message: str = "") -> None:
+        super().__init__(
+            message or _("Sign in, or send a key as `Authorization: Bearer para_…` or `X-API-Key`.")
+        )
 
 
 class Forbidden(ParachuteError):

@@ -95,7 +95,7 @@ class SessionOut(Wire):
             workspace=session.workspace.slug,
             activity=_activity(session),
             author=session.author,
-            continued_from=session.continued_from_id,
+            continued_from=_continued_from(session),
             parent_session_id=session.parent_id,
             cost_usd=float(session.cost_usd),
             **more,
@@ -201,6 +201,12 @@ class SessionList(Wire):
     sessions: list[SessionOut]
     total: int
     next_cursor: str | None
+
+
+def _continued_from(session: Session) -> UUID | None:
+    """Not the name of a private chat to those with whom it was gone on."""
+    before = session.continued_from
+    return None if before is None or (session.is_shared and not before.is_shared) else before.pk
 
 
 def _activity(session: Session) -> str:

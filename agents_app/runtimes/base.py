@@ -33,6 +33,7 @@ class RunRequest:
     web: bool = False  # it may reach public hosts from behind its wall
     read_only: tuple[Path, ...] = ()  # what steers agents, as it was: a process from before does not fit
     masked: tuple[Path, ...] = ()  # hidden in the wall, wherever they lie: our own home may be in the vault
+    opened: tuple[Path, ...] = ()  # files in what is masked that it may read all the same, where they are
     writable: tuple[str, ...] | None = None  # patterns whose folders a wall opens; None: the vault
     scratch: Path | None = None  # a writable folder of its own, made where it is not
     tools: tuple[str, ...] | None = None  # of the CLI's own; None: all that are offered at its trust level

@@ -52,7 +52,7 @@ def shown(
     closed = found.control_files | {path: each for path, each in narrowed.items() if path not in found.hidden}
     pinned = {
         path: identity
-        for path, identity in (found.repositories | _between(found)).items()
+        for path, identity in (found.repositories | _between(found) | _above(found, vault, hidden)).items()
         if path not in closed and (patterns is None or _is_open(path, opened, closed))
     }
     return Shown(
@@ -71,6 +71,16 @@ def _between(found: Found) -> dict[Path, Identity]:
         for path in found.repositories
         for above in path.parents
         if above in found.folders and any(fold(part.name) == GIT_FOLDER for part in above.parents)
+    }
+
+
+def _above(found: Found, vault: Path, hidden: Sequence[Path]) -> dict[Path, Identity]:
+    """The folders on the way to what is hidden anyway: with one of them it could be moved into sight."""
+    return {
+        above: found.folders[above]
+        for path in hidden
+        for above in path.parents
+        if above in found.folders and above != vault
     }
 
 

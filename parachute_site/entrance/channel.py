@@ -38,7 +38,7 @@ class Request(WebRequest):
         # Of a form of 29 MB Twisted makes 400 MB, and serves nobody else for 12 s.
         super().__init__(*args, **kwargs, parsePOSTFormSubmission=False)
         self.allowed = Allowed(0, "")  # until its headers are there
-        self.received = 0
+        self.received = self.pieces = 0
         self.is_looked_up = False
 
     @property
@@ -50,8 +50,10 @@ class Request(WebRequest):
         if self.content.closed:
             return  # it is refused, and this came with what was too much
         self.received += len(data)
+        self.pieces += 1
         try:
             self.allowed.check(self.received)
+            rules.check_pieces(self.pieces, self.received)
         except ParachuteError as error:
             self.channel.refuse(error)
         else:
@@ -78,6 +80,7 @@ class Channel(http.HTTPChannel):
 
     def allHeadersReceived(self) -> None:
         request, announced = self.requests[-1], self.length or 0  # nothing of a body in chunks
+        request.requestHeaders.removeHeader(b"daphne-root-path")  # a path that anybody could put before ours
         try:
             request.allowed = rules.allowed(self._path.decode("latin-1"), request.headers)
             request.allowed.check(announced)

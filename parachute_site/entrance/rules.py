@@ -12,6 +12,7 @@ from sessions_app.errors import ParachuteError, TooLarge
 
 FORM = 64 * 1024  # bytes. Of a form of 1 MB Django makes 40 MB, and 120 of them at once stop it for 9 s
 SMALL = 1024 * 1024  # of whoever is not known yet
+MOST_PIECES, LEAST_PIECE = 1_000, 256  # chunks of a body, and how many bytes each more of them has
 FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
 
 
@@ -20,6 +21,13 @@ class Unreadable(ParachuteError):
 
     def __init__(self) -> None:
         super().__init__(CODES[400][1])
+
+
+class TooManyPieces(ParachuteError):
+    code, status = "invalid", 400
+
+    def __init__(self) -> None:
+        super().__init__(_("The body comes in too many small chunks. Send it in larger ones."))
 
 
 class TooSlow(ParachuteError):
@@ -62,6 +70,12 @@ def allowed(path: str, headers: Headers) -> Allowed:
         why = _("Without a key or a login a body has at most 1 MB. Send `Authorization: Bearer para_…`.")
         return Allowed(SMALL, why)
     return Allowed(settings.DATA_UPLOAD_MAX_MEMORY_SIZE, CODES[413][1])
+
+
+def check_pieces(pieces: int, received: int) -> None:
+    """Chunks of a byte each cost as much as whole packets: 60 connections of them stopped it for 13 s."""
+    if pieces > MOST_PIECES + received // LEAST_PIECE:
+        raise TooManyPieces
 
 
 def _says_who(headers: Headers) -> bool:

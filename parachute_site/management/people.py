@@ -1,5 +1,6 @@
 """Whom a command is about."""
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import CommandError
 from django.db import DatabaseError
@@ -13,5 +14,9 @@ def person(name: str | None) -> User:
     except DatabaseError:
         found = None
     if found is None:
-        raise CommandError("There is no such person here. Has the server been started once?", returncode=2)
+        raise CommandError(
+            f"There is no such person in {settings.PARACHUTE_HOME}. Has the server been started once? A "
+            "home or database that it was started with (PARACHUTE_HOME, DATABASE_URL) is named here too.",
+            returncode=2,
+        )
     return found

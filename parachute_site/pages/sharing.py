@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sessions_app.access.caller import Caller
+from sessions_app.access.caller import MAY_WRITE, Caller
 from sessions_app.access.models import Membership, Workspace
 from sessions_app.errors import Forbidden
 from sessions_app.models import Session, SessionKind
@@ -17,8 +17,13 @@ class Company:
 
     slug: str
     name: str
-    others: list[str]
+    writers: list[str]
+    readers: list[str]  # who only look on
     more: int
+
+    @property
+    def others(self) -> list[str]:
+        return [*self.writers, *self.readers]
 
 
 @dataclass(frozen=True)
@@ -51,17 +56,17 @@ def _rules(caller: Caller, session: Session) -> bool:
 
 
 def _companies(caller: Caller, workspaces: list[Workspace]) -> list[Company]:
-    others: dict[int, list[str]] = {workspace.pk: [] for workspace in workspaces}
     rows = Membership.objects.filter(workspace__in=workspaces, user__is_active=True)
-    named = rows.exclude(user=caller.user_id).order_by("user__username")
-    for workspace_id, name in named.values_list("workspace", "user__username"):
-        others[workspace_id].append(name)
-    return [
-        Company(
-            slug=workspace.slug,
-            name=workspace.name or workspace.slug,
-            others=others[workspace.pk][:MOST_NAMED],
-            more=max(0, len(others[workspace.pk]) - MOST_NAMED),
-        )
-        for workspace in workspaces
-    ]
+    others = list(rows.exclude(user=caller.user_id).select_related("user").order_by("user__username"))
+    return [_company(each, [one for one in others if one.workspace_id == each.pk]) for each in workspaces]
+
+
+def _company(workspace: Workspace, others: list[Membership]) -> Company:
+    named = others[:MOST_NAMED]
+    return Company(
+        slug=workspace.slug,
+        name=workspace.name or workspace.slug,
+        writers=[one.user.get_username() for one in named if one.role in MAY_WRITE],
+        readers=[one.user.get_username() for one in named if one.role not in MAY_WRITE],
+        more=len(others) - len(named),
+    )

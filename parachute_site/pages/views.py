@@ -78,7 +78,7 @@ def rail(request: HttpRequest) -> HttpResponse:
     archived = "true" if "archived" in request.GET else "false"
     wanted = reading.SessionFilter(exact={}, search=storable(search), archived=archived, limit=LISTED)
     page = reading.page(caller_in(request), wanted)
-    return render(request, "rail.html", {**in_rail(page), "search": search})
+    return render(request, "rail.html", {**in_rail(page), "search": search, "archived": archived == "true"})
 
 
 @never_cache

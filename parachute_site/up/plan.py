@@ -13,6 +13,7 @@ from parachute_site.up import valkey
 
 ROOT = Path(__file__).resolve().parents[2]
 GIB = 1024**3
+LARGEST = str(32 * 1024**2)  # over a WebSocket, whoever says it: what we tell may be more than a megabyte
 TURNS_PER_GIB, FEWEST_TURNS, MOST_TURNS = 3, 4, 32  # a CLI at work holds about 250 MB
 
 
@@ -65,8 +66,16 @@ def _web(environment: Environment) -> Child:
     where = ("-b", environment.host, "-p", str(environment.port))
     # -v 0: no access log, as the path of a sign-in link would stand in it.
     how = ("-v", "0", "--no-server-name", "--application-close-timeout", "5")
+    size = ("--websocket-max-message-size", LARGEST, "--websocket-max-frame-size", LARGEST)
     return _child(
-        environment, "web", "-m", "parachute_site.entrance", *where, *how, "parachute_site.asgi:application"
+        environment,
+        "web",
+        "-m",
+        "parachute_site.entrance",
+        *where,
+        *how,
+        *size,
+        "parachute_site.asgi:application",
     )
 
 

@@ -66,7 +66,7 @@ class AuditRowAdmin(AnyValueAdmin, ReadOnlyOfSessions):
     list_per_page = 50
     show_full_result_count = False
     actions = ["export"]
-    texts = ("summary", "pattern")
+    texts = ("summary", "pattern", "arguments_hash")
 
     def hidden_from(self, request: HttpRequest) -> Any:
         readable = Q(visibility=Visibility.WORKSPACE) | Q(created_by=request.user.pk)

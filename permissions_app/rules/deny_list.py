@@ -6,11 +6,12 @@ and Glob come across and that the gate never hears of.
 
 import re
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import translate
 from functools import lru_cache
 from pathlib import Path
 
+from permissions_app.rules.control_files import steers
 from permissions_app.rules.ground import Ground, ground_of
 from permissions_app.rules.paths import Place, fold, folded_parts, is_below
 from permissions_app.rules.private_keys import has_pem_header, private_keys_in
@@ -41,6 +42,13 @@ def is_secret_name(folded: str) -> bool:
     return folded != EXAMPLE and _SECRET.match(folded) is not None
 
 
+def is_closed(names: Sequence[str]) -> bool:
+    """To the server's own index and pages, by a path's names from the vault's root: what no agent reads, and
+    what steers agents, which is looked at where it is changed."""
+    folded = [fold(name) for name in names]
+    return any(map(is_secret_name, folded)) or steers(folded)
+
+
 @lru_cache(maxsize=512)
 def has_secret_name(text: str) -> bool:
     """Does any name in this path, or in the literal parts of this glob, stand on the list?"""
@@ -58,8 +66,8 @@ def what_is_denied(place: Place, ground: Ground) -> str | None:
             return "the server's own folder"
         if _is_transcript(stop, ground):
             return "a transcript of a session"
-        if fold(stop) in ground.closed:
-            return "a file of somebody's private chat"
+        if ground.is_closed(stop):
+            return "a file that came with a message of another chat"
     if any(end.lower().endswith(".key") and has_pem_header(Path(end)) for end in place.ends):
         return "a private key"
     return None
@@ -99,7 +107,7 @@ def cli_deny_rules(setting: Setting) -> list[str]:
         *(f"//proc/{process}" for process in ("[0-9]*", "self", "thread-self")),
         *(f"/{_literal(folder)}" for folder in _transcripts(ground)),
         *_own_folders(ground),
-        *(f"/{_literal(str(file))}" for file in sorted(setting.closed)),
+        *(f"/{_literal(str(file))}" for file in sorted(setting.closed_files)),
         *_private_keys(setting),
     ]
     return [f"Read({pattern})" for pattern in dict.fromkeys(patterns)]

@@ -15,7 +15,8 @@ class Ground:
     home: Place
     scratch: Place | None
     own_config: Place | None
-    closed: frozenset[str]  # folded
+    closed: str | None  # folded, and so is what is
+    opened: frozenset[str]
     links: Links = field(compare=False)  # as this decision found them
 
     def in_scratch(self, path: str) -> bool:
@@ -24,6 +25,12 @@ class Ground:
     def is_inside(self, place: Place) -> bool:
         """Does every reading of the path end in the vault or the scratch?"""
         return all(lies_in(end, self.vault) or self.in_scratch(end) for end in place.ends)
+
+    def is_closed(self, path: str) -> bool:
+        """A file of another chat, or the folder of all of them."""
+        if self.closed is None or not is_below(folded := fold(path), self.closed):
+            return False
+        return folded not in self.opened
 
     def crosses_link(self, place: Place) -> bool:
         """A link other than those that lead to the vault and the scratch themselves."""
@@ -39,7 +46,8 @@ def ground_of(setting: Setting) -> Ground:
         home=find(str(setting.home), "/", links),
         scratch=find(str(setting.scratch), "/", links) if setting.scratch else None,
         own_config=find(str(setting.own_config), "/", links) if setting.own_config else None,
-        closed=_folded(setting.closed),
+        closed=fold(str(setting.closed)) if setting.closed else None,
+        opened=_folded(setting.opened),
         links=links,
     )
 

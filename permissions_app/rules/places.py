@@ -48,7 +48,8 @@ def edits_in(call: ToolCall, vault: Path) -> tuple[Edit, ...]:
         home=here,
         scratch=None,
         own_config=None,
-        closed=frozenset(),
+        closed=None,
+        opened=frozenset(),
         links=links,
     )
     reading = shell.read_command(text_argument(call, "command"), ground, behind_wall=True)

@@ -47,7 +47,9 @@ class Setting:
     agent_allows: Patterns = Patterns()  # what people accepted of its definition
     has_read_strangers: bool = False  # text of the web or of a stranger: it may have been told what to do
     named_hosts: frozenset[str] = frozenset()  # that a person named in this session
-    closed: frozenset[Path] = frozenset()  # whole paths of files of private chats of others
+    closed: Path | None = None  # a folder with files of other chats,
+    opened: frozenset[Path] = frozenset()  # of which these are its own,
+    closed_files: frozenset[Path] = frozenset()  # and these are there now
     held: frozenset[str] = frozenset()  # settings of repositories that its wall shows read-only
 
     def __post_init__(self) -> None:

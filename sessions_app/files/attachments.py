@@ -23,7 +23,6 @@ from sessions_app.files.downloads import Download
 from sessions_app.files.folders import Folder
 from sessions_app.models import Attachment, ContentType, Message, Session
 from sessions_app.models.attachment import FOLDER, LARGEST
-from sessions_app.models.session import Visibility
 
 MOST = 10  # in one message
 GONE = "The file is not in the vault any more. Whoever moved or deleted it may have it."
@@ -112,18 +111,28 @@ def attach(message: Message, files: Sequence[Attachment]) -> None:
         Attachment.objects.bulk_create(files)
 
 
-def closed_to(session: Session) -> list[str]:
-    """The files of private chats that whoever reads this session may not see, by their paths in the vault. In
-    a workspace of one person there are none."""
+@dataclass(frozen=True)
+class Closed:
+    """What an agent may not see of the files that came with messages."""
+
+    folder: Path  # closed as a whole, so that what comes while it works is too,
+    opened: tuple[Path, ...]  # but for these, its session's own
+    files: tuple[Path, ...]  # those of others that are there now
+
+
+def closed_to(session: Session, vault: Path) -> Closed | None:
+    """None in a workspace of one person, where all is theirs. Elsewhere an agent sees those of its session:
+    whose the others are may change while it works, and what was moved is not found by its name."""
     others = Membership.objects.filter(workspace=session.workspace_id).exclude(user=session.created_by_id)
     if not others.exists():
-        return []
-    private = Attachment.objects.filter(
-        session__workspace=session.workspace_id, session__visibility=Visibility.PRIVATE
-    ).exclude(session=session)
-    if not session.is_shared:
-        private = private.exclude(session__created_by=session.created_by_id)
-    return list(private.order_by("path").values_list("path", flat=True))
+        return None
+    with Folder.at(vault) as root, root.below(*FOLDER.strip("/").split("/"), make=True):
+        pass
+    of_workspace = Attachment.objects.filter(session__workspace=session.workspace_id).order_by("path")
+    own, foreign = list[Path](), list[Path]()
+    for path, session_id in of_workspace.values_list("path", "session"):
+        (own if session_id == session.pk else foreign).append(vault / path)
+    return Closed(vault / FOLDER, tuple(own), tuple(foreign))
 
 
 def as_json(file: Attachment) -> dict[str, Any]:

@@ -13,12 +13,15 @@ from sessions_app.models.event import EventType, SessionEvent
 from sessions_app.models.labels import SessionContext, SessionTag
 from sessions_app.models.session import Session, SessionKind, SessionStatus, Source, TitleSource
 from sessions_app.models.turn import Message, Receipt, Recovery, Speaker, Turn, TurnStatus
+from sessions_app.search.models import Chunk, IndexManifest
 
 __all__ = [
     "ApiKey",
     "Attachment",
+    "Chunk",
     "ContentType",
     "EventType",
+    "IndexManifest",
     "KeyScope",
     "Membership",
     "Message",

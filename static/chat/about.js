@@ -127,6 +127,7 @@ export class About {
       this.shares?.setAttribute("aria-checked", !this.shared.hidden);
     }
     if ("archived" in fields) {
+      document.querySelector("#is-archived").hidden = !fields.archived;
       this.archive.toggleAttribute("data-archived", fields.archived);
       this.archive.textContent = fields.archived ? this.archive.dataset.out : this.archive.dataset.in;
     }

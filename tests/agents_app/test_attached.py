@@ -18,7 +18,7 @@ from sessions_app.history import conversation, transcripts
 from sessions_app.models import Attachment, Session, Turn
 from sessions_app.threads import in_thread
 from tests.agents_app.at_once import at_once
-from tests.agents_app.engine import Engine, events, lose, types
+from tests.agents_app.engine import Engine, events, lose
 from tests.sharing import share
 
 pytestmark = [
@@ -40,38 +40,30 @@ def kept(vault: Path) -> list[str]:
 
 
 class TestWhoseFilesAnAgentSees:
-    @pytest.mark.parametrize(
-        ("whose", "shared", "closed"),
-        [("ben", False, True), ("ben", True, True), ("ada", False, False), ("ada", True, True)],
-    )
-    async def test_those_of_private_chats_are_their_authors(
-        self,
-        engine: Engine,
-        as_ada: Caller,
-        as_ben: Caller,
-        vault: Path,
-        whose: str,
-        shared: bool,
-        closed: bool,
-    ) -> None:
-        """Behind its wall, and by the gate. In a shared chat others read along."""
-        await in_thread(open_turn)({"ada": as_ada, "ben": as_ben}[whose], with_files(NOTE))
-        file = vault / (await Attachment.objects.aget()).path
-        engine.runtime.scripts["hi"] = [Use("Read", {"file_path": str(file).replace("Chat", "CHAT")})]
-        opened = await engine.say("hi")
-        if shared:
-            await in_thread(share)(opened.session_id)
-        await engine.run(opened)
-        assert (file in engine.runtime.requests[-1].masked) is closed
-        assert ("permission_denied" in types(await events(opened))) is closed
-
-    async def test_those_of_a_shared_chat_are_everybodys(
+    async def test_in_company_those_of_its_own_chat(
         self, engine: Engine, as_ben: Caller, vault: Path
     ) -> None:
-        await in_thread(share)((await in_thread(open_turn)(as_ben, with_files(NOTE))).session_id)
-        opened = await engine.say("hi")
+        """Behind its wall, and by the gate, however the path is spelt. What comes meanwhile is closed too."""
+        await in_thread(open_turn)(as_ben, with_files(NOTE))
+        theirs = vault / (await Attachment.objects.aget()).path
+        opened = await in_thread(open_turn)(engine.caller, with_files(PHOTO, text="hi"))
+        own = vault / (await Attachment.objects.aget(message__turn=opened.turn_id)).path
+        later = theirs.with_name("later.md")
+        spelt = str(theirs).replace("Chat", "CHAT")
+        engine.runtime.scripts["hi"] = [
+            Use("Read", {"file_path": str(path)}) for path in (own, spelt, later, theirs.parent)
+        ]
         await engine.run(opened)
-        assert not [path for path in engine.runtime.requests[-1].masked if vault / "Chat" in path.parents]
+        request = engine.runtime.requests[-1]
+        assert (vault / "Chat/assets" in request.masked, request.opened) == (True, (own,))
+        results = [event.payload["isError"] for event in await events(opened) if event.type == "tool_result"]
+        assert results == [False, True, True, True]
+
+    async def test_alone_all_of_them(self, engine: Engine, ben: User, vi: User) -> None:
+        for user in (ben, vi):
+            await user.memberships.all().adelete()
+        await engine.answer("hi")
+        assert not [path for path in engine.runtime.requests[-1].masked if "Chat" in path.parts]
 
 
 class TestTheRowAndTheFile:

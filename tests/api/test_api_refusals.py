@@ -1,6 +1,7 @@
 """What the API refuses: the code, the status and the shape of each error."""
 
 import json
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -232,3 +233,22 @@ async def test_every_answer_has_a_policy(ada_calls: Web, ada: User) -> None:
         headers = (await ada_calls.get(path)).headers
         assert headers["x-content-type-options"] == "nosniff"
         assert "default-src 'self'" in headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    "body", [[1] * 6_000, {f"k{n}": n for n in range(6_000)}, "[[" + "],[" * 300_000 + "]]"]
+)
+async def test_what_holds_too_many_values_is_not_looked_at(ada_calls: Web, body: Any) -> None:
+    """A megabyte of them froze the server for 5 s."""
+    text = body if isinstance(body, str) else json.dumps({"message": "x", "attachments": body})
+    answer = await ada_calls.post("/api/chat", body=text.encode())
+    assert answer.refused == (422, "invalid") and len(answer.body) < 1_000
+    async with ada_calls.socket() as socket:
+        await socket.send_raw(text=text)
+        assert (await socket.next())["error"]["code"] == "invalid"
+
+
+async def test_of_many_wrong_fields_some_are_told(ada_calls: Web) -> None:
+    answer = await ada_calls.post("/api/chat", {"message": "x", **{f"k{n}": n for n in range(100)}})
+    assert answer.refused == (422, "invalid")
+    assert len(answer.json["error"]["details"]["fields"]) == 20

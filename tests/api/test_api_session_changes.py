@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import override_settings
 
 from agents_app.runtimes.scripted import Pause, Say, ScriptedRuntime, Use
@@ -162,10 +163,23 @@ class TestTrust:
         assert more.refused == (422, "trust_too_high")
         assert await updates(session) == [{"trustLevel": "vault"}]
 
-    async def test_one_who_is_no_operator_may_take_it(self, ada_calls: Web, ben_calls: Web) -> None:
+    async def test_nobody_takes_it_from_a_chat_of_somebody_else(self, ada_calls: Web, ben_calls: Web) -> None:
+        """There is no way back. Its author, who is no operator for ever, may take it then too."""
         session = (await ada_calls.say("x", trustLevel="full"))["sessionId"]
         await ada_calls.share(session)
-        assert (await ben_calls.patch(f"/api/chat/{session}", {"trustLevel": "vault"})).status == 200
+        less = {"trustLevel": "vault"}
+        assert (await ben_calls.patch(f"/api/chat/{session}", less)).refused == (403, "forbidden")
+        await User.objects.filter(username="ada").aupdate(is_staff=False)
+        assert (await ada_calls.patch(f"/api/chat/{session}", less)).status == 200
+
+    async def test_a_level_that_nothing_here_holds_is_refused(
+        self, ada_calls: Web, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Nobody could use it, and nobody could take it back."""
+        monkeypatch.setattr("agents_app.sandboxes.walls.seems_to_work", lambda *_: False)
+        session = await new(ada_calls)
+        less = await ada_calls.patch(f"/api/chat/{session}", {"trustLevel": "sandboxed"})
+        assert less.refused == (503, "sandbox_unavailable")
 
     @override_settings(PARACHUTE_ENGINE_ENVIRONMENT={"PATH": "/nowhere"})
     async def test_a_wall_that_never_works_here_is_refused(self, ada_calls: Web) -> None:
@@ -222,7 +236,10 @@ class TestMetadata:
         answer = await ada_calls.patch(f"/api/chat/{session}", {"metadata": {"permissions": wanted}})
         assert answer.json["metadata"]["permissions"] == kept
 
-    async def test_what_was_taken_is_a_row_of_the_audit(self, ada_calls: Web, audited: list[Entry]) -> None:
+    async def test_what_was_taken_is_a_row_of_the_audit(
+        self, ada_calls: Web, audited: list[Entry], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("agents_app.sandboxes.walls.seems_to_work", lambda *_: True)
         session = await new(ada_calls)
         held = {"write": ["a", "b"], "bash": ["ls"], "trustMode": False}
         await Session.objects.aupdate(metadata={"permissions": held})

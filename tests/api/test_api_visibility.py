@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agents_app.runtimes.scripted import Pause, Say, ScriptedRuntime
-from sessions_app.models import Session
+from sessions_app.models import Session, Turn
 from sessions_app.threads import in_thread
 from tests.api.web import Web
 from tests.asked import asks
@@ -89,6 +89,29 @@ async def test_what_the_platform_started_is_nobodys_own(
 ) -> None:
     await Session.objects.filter(pk=chat).aupdate(visibility="workspace", **started)
     assert (await ada_calls.patch(where(chat), PRIVATE)).refused == (422, "invalid")
+
+
+async def test_what_others_said_to_it_and_is_not_done_is_stopped(
+    ada_calls: Web, ben_calls: Web, chat: str
+) -> None:
+    """Else it would be done with the rights of a chat that they do not see."""
+    await ada_calls.share(chat)
+    bens = await ben_calls.say("and medlars?", sessionId=chat)
+    adas = await ada_calls.say("and pears?", sessionId=chat)
+    await ada_calls.patch(where(chat), PRIVATE)
+    statuses = {str(turn.pk): turn.status async for turn in Turn.objects.filter(session_id=chat)}
+    assert (statuses[bens["turnId"]], statuses[adas["turnId"]]) == ("aborted", "queued")
+
+
+async def test_it_does_not_name_the_private_one_that_it_goes_on_from(
+    ada_calls: Web, ben_calls: Web, chat: str
+) -> None:
+    next_one = (await ada_calls.say("go on", continuedFrom=chat))["sessionId"]
+    assert (await ada_calls.get(where(next_one))).json["continuedFrom"] == chat
+    await ada_calls.share(next_one)
+    assert (await ben_calls.get(where(next_one))).json["continuedFrom"] is None
+    await ada_calls.share(chat)
+    assert (await ben_calls.get(where(next_one))).json["continuedFrom"] == chat
 
 
 async def test_a_request_of_it_comes_to_others_and_goes_again(

@@ -255,3 +255,13 @@ def test_requests_that_come_together_are_answered_in_turn(connection: Connection
 def test_a_client_that_asks_whether_to_go_on_is_told(connection: Connection) -> None:
     connection.ask("/api/chat", "Content-Length: 2", "Expect: 100-continue")
     assert connection.wire.value() == b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+def test_a_body_in_chunks_of_a_byte_is_refused(connection: Connection) -> None:
+    connection.ask("/api/chat", "Transfer-Encoding: chunked")
+    connection.send(chunk(1) * 900)
+    assert connection.refused() is None
+    connection.send(chunk(300) * 500)
+    assert connection.refused() is None, "those that are larger pay for more"
+    connection.send(chunk(1) * 900)
+    assert connection.refused() == (400, "invalid")

@@ -53,6 +53,24 @@ def test_no_agent_opens_the_wall_of_another(walled: Runs) -> None:
     let_go()
 
 
+@pytest.mark.parametrize("patterns", [None, ("Chat/**",), ()])
+def test_files_of_other_chats_are_not_seen_nor_moved_into_sight(
+    walled: Runs, patterns: tuple[str, ...] | None
+) -> None:
+    """The session's own are there, and the others in no listing, whatever is done to their folders."""
+    day = walled.vault / "Chat/assets/2026-11-20"
+    day.mkdir(parents=True)
+    (day / "own.md").write_text("OWN")
+    (day / "others.md").write_text("OTHERS")
+    give(walled, walled.vault / "Chat")
+    moves = ("mv Chat/assets/2026-11-20 Chat/moved", "mv Chat/assets Chat/moved", "mv Chat moved")
+    script = f"{each_of(moves)}; cat {day}/own.md; ls {day}; grep -rs OTHERS . ; echo ran"
+    given = launch(walled, script, patterns, closed=(walled.vault / "Chat/assets",))
+    done = walled.run(replace(given, readable=(*given.readable, day / "own.md")))
+    assert done.stdout.replace("tried\n", "") == "OWNown.md\nran\n", done.stderr
+    assert (day / "others.md").read_text() == "OTHERS"
+
+
 @pytest.mark.parametrize("mode", ["000", "111", "444"])
 def test_what_one_closes_to_us_the_next_does_not_see(walled: Runs, mode: str) -> None:
     """The server runs as the user that they are too: what it cannot look into, it could not hide."""

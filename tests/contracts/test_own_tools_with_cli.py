@@ -1,4 +1,4 @@
-"""Tools of our own with the real CLI: offered beside those that its agent may use, called with their use's id."""
+"""Tools of our own with the real CLI: offered beside those that its agent may use, and known by their use."""
 
 import json
 from collections.abc import Iterator, Mapping

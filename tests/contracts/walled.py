@@ -62,17 +62,23 @@ def locks_of(walled: Runs) -> Path:
     return walled.vault.parent / "home/run"
 
 
-def launch(walled: Runs, script: str, patterns: tuple[str, ...] | None = None, **more: object) -> Launch:
+def launch(
+    walled: Runs,
+    script: str,
+    patterns: tuple[str, ...] | None = None,
+    closed: tuple[Path, ...] = (),
+    **more: object,
+) -> Launch:
     """As a session has it: with the inside of its vault. Nobody stands still for it."""
     home, projects = walled.vault.parent / "home", walled.vault / ".claude/projects"
     with acting_as(walled.vault.stat().st_uid):
         others = neighbours.told(walled.vault, locks_of(walled))
-        inside = shown(walled.vault, patterns, neighbours=others, hidden=(home, projects))
+        inside = shown(walled.vault, patterns, neighbours=others, hidden=(home, projects, *closed))
     given = replace(
         walled.launch("/bin/sh", "-c", script),
         writable=(home / "claude/ours", *inside.writable),
         readable=inside.readable,
-        masked=(home, projects, *inside.masked),
+        masked=(home, projects, *closed, *inside.masked),
         checked=inside.checked,
         limits=SMALL,
     )

@@ -207,6 +207,11 @@ def test_of_somebody_elses_private_chat_it_shows_that_it_is_there_and_no_words(
     for where, word in ((TOOLS, "Medlars"), (REQUESTS, "Medlars"), (ROWS, "Read")):
         assert len(as_ada_in.get(f"{where}?q={word}").context["cl"].result_list) == is_shared
     assert (b"Medlars" in as_ada_in.post(ROWS, chosen).getvalue()) is is_shared
+    for where, column in ((TOOLS, "file_path"), (REQUESTS, "reason"), (ROWS, "summary")):
+        guess = as_ada_in.get(f"{where}?{column}__startswith=Medl")
+        assert guess.status_code == 400, "or it would be told letter by letter"
+    deleting = as_ada_in.get(f"/admin/sessions_app/workspace/{workspace.pk}/delete/")
+    assert is_shared or b"Medlars" not in deleting.content
 
 
 def test_whoever_is_no_operator_sees_none_of_it(enter: Enter, ben: User, rows: list[AuditRow]) -> None:

@@ -128,5 +128,5 @@ def test_a_vault_too_big_to_look_through_has_all_its_keys_closed(
 
 
 def test_a_file_of_anothers_private_chat_is_a_rule(room: Room) -> None:
-    closed = room.with_(closed=frozenset({room.vault / "Chat/assets/quinces.pdf"}))
+    closed = room.with_(closed_files=frozenset({room.vault / "Chat/assets/quinces.pdf"}))
     assert f"Read(/{room.vault}/Chat/assets/quinces.pdf)" in cli_deny_rules(closed.setting)

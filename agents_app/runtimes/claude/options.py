@@ -138,7 +138,7 @@ def launch_for(request: RunRequest, *, papers: Path, mark: str, doors: Doors, un
         directory=request.directory,
         vault=request.vault,
         writable=(request.config,),
-        readable=(CLI, papers, doors.model),
+        readable=(CLI, papers, doors.model, *filter(_is_plain_file, request.opened)),
         masked=request.masked,
     )
     launch = doors.web(launch) if doors.web else launch
@@ -195,6 +195,11 @@ def _with_vault(launch: Launch, request: RunRequest, until: Until) -> Launch:
         tells=STANDS,
         limits=settings.PARACHUTE_LIMITS,
     )
+
+
+def _is_plain_file(path: Path) -> bool:
+    """Through no link: who made one could have any file shown."""
+    return path.is_file() and path.resolve() == path
 
 
 def locks() -> Path:

@@ -78,6 +78,7 @@ class Fingerprint:
     vault: Path
     sandbox: str
     masked: tuple[Path, ...]
+    opened: tuple[Path, ...]
     web: bool
     read_only: tuple[Path, ...]
     writable: tuple[str, ...] | None
@@ -95,6 +96,7 @@ class Fingerprint:
             vault=request.vault,
             sandbox=request.sandbox.name,
             masked=request.masked,
+            opened=request.opened,
             web=request.web,
             read_only=request.read_only,
             writable=request.writable,

@@ -63,10 +63,12 @@ def prepare(turn: Turn, unresumable: str = "") -> Prepared:
     prompt = assembled(
         cast.definition, own=session.system_prompt, vault=vault, directory=directory, chosen=chosen
     )
-    closed = tuple(vault / path for path in attachments.closed_to(session))
-    request = _request(turn, start, prompt, vault, directory, wall.sandbox)
-    request = _as_its_agent(replace(request, masked=(*request.masked, *closed)), session, cast.rights)
-    setting = replace(_setting(session, request, start.message, cast.rights), closed=frozenset(closed))
+    request = _as_its_agent(
+        _request(turn, start, prompt, vault, directory, wall.sandbox), session, cast.rights
+    )
+    setting = _setting(session, request, start.message, cast.rights)
+    if closed := _closed(session, vault):
+        request, setting = _without_others(closed, request, setting)
     rows = _announcement(session, start, warnings, _about_prompt(cast, session, prompt, setting))
     audit = _audit(turn, start.message)
     return Prepared(request, setting, start, rows, session.message_count, bool(unresumable), audit)
@@ -103,6 +105,24 @@ def _request(
 def _as_its_agent(request: RunRequest, session: Session, rights: Rights) -> RunRequest:
     """With the rights of its agent: a process that rests with others does not fit."""
     return replace(request, tools=rights.tools, writable=_writable(session, rights))
+
+
+def _closed(session: Session, vault: Path) -> attachments.Closed | None:
+    try:
+        return attachments.closed_to(session, vault)
+    except OSError as error:  # what cannot be hidden is no reason to show it
+        why = _("The files of other chats in %(vault)s could not be hidden (%(error)s).")
+        raise AgentError("sandbox_unavailable", why % {"vault": vault, "error": error.strerror}) from error
+
+
+def _without_others(
+    closed: attachments.Closed, request: RunRequest, setting: Setting
+) -> tuple[RunRequest, Setting]:
+    masked = (*request.masked, closed.folder)
+    closed_files, opened = frozenset(closed.files), frozenset(closed.opened)
+    return replace(request, masked=masked, opened=closed.opened), replace(
+        setting, closed=closed.folder, opened=opened, closed_files=closed_files
+    )
 
 
 def _control_files(*folders: Path) -> tuple[Path, ...]:

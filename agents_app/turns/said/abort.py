@@ -24,10 +24,15 @@ def abort(caller: Caller, session_id: UUID, turn_id: UUID | None = None) -> Turn
     turn = turns.filter(pk=turn_id).first() if turn_id else turns.first()
     if turn is None:
         raise NotFound(_("Nothing is running or waiting in this session."))
-    # Thrice, because a worker may claim it, or put it back, between one look and the next.
-    if not any(stop(turn, caller) for stop in (_abort_waiting, _ask_worker, _abort_waiting)):
+    if not stop(turn, caller):
         raise NotFound(_("It has just ended by itself."))
     return turn  # type: ignore[no-any-return]
+
+
+@transaction.atomic
+def stop(turn: Turn, caller: Caller) -> bool:
+    """Thrice, because a worker may claim it, or put it back, between one look and the next."""
+    return any(each(turn, caller) for each in (_abort_waiting, _ask_worker, _abort_waiting))
 
 
 def _abort_waiting(turn: Turn, caller: Caller) -> bool:
