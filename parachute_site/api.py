@@ -16,6 +16,7 @@ from ninja.operation import Operation
 from ninja.parser import Parser
 
 from agents_app.api import router as chat  # with the operations of `sessions_app` in it
+from agents_app.definitions.api import router as agents
 from agents_app.older_paths import router as older_paths
 from parachute_site import readiness
 from parachute_site.callers import CallerAuth
@@ -73,6 +74,7 @@ api.add_router("", permissions)
 api.add_router("", older_paths)
 api.add_router("", search)
 api.add_router("", access, auth=CallerAuth(writes=KeyScope.ADMIN))
+api.add_router("", agents, auth=CallerAuth(writes=KeyScope.ADMIN))
 api.add_router("", grants, auth=CallerAuth(writes=KeyScope.ADMIN))
 
 
