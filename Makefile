@@ -2,7 +2,7 @@
 
 python := .venv/bin/python
 
-.PHONY: setup run signin test test-setup lint bench soak
+.PHONY: setup run signin test test-all test-setup lint bench soak
 
 setup:
 	@tools/install requirements.txt
@@ -19,6 +19,9 @@ test-setup: setup
 
 test: test-setup
 	@tools/test
+
+test-all: test-setup
+	@tools/test all
 
 lint: test-setup
 	@tools/lint

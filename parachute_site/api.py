@@ -16,6 +16,7 @@ from ninja.operation import Operation
 from ninja.parser import Parser
 
 from agents_app.api import router as chat  # with the operations of `sessions_app` in it
+from agents_app.definitions.api import router as agents
 from agents_app.older_paths import router as older_paths
 from curator_app.api import internal as curator_internal
 from curator_app.api import router as curator
@@ -78,6 +79,7 @@ api.add_router("", curator)
 api.add_router("/internal", curator_internal, auth=HelperAuth(Audience.CURATOR))
 api.add_router("", search)
 api.add_router("", access, auth=CallerAuth(writes=KeyScope.ADMIN))
+api.add_router("", agents, auth=CallerAuth(writes=KeyScope.ADMIN))
 api.add_router("", grants, auth=CallerAuth(writes=KeyScope.ADMIN))
 
 

@@ -14,7 +14,6 @@ from tests.agents_app.asked import pending
 from tests.agents_app.engine import PATIENCE, Engine, events, pause, types
 
 pytestmark = [
-    pytest.mark.database,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("behind_a_wall"),
 ]

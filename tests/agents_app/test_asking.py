@@ -48,7 +48,7 @@ from tests.agents_app.engine import (
 )
 from tests.asked import asks
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 QUESTION = {"questions": [{"question": "Which pears?", "options": [{"label": "Conference"}]}]}
 

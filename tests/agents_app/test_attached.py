@@ -22,7 +22,6 @@ from tests.agents_app.engine import Engine, events, lose
 from tests.sharing import share
 
 pytestmark = [
-    pytest.mark.database,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("rings"),
 ]
@@ -121,6 +120,7 @@ class TestTheSameRequestTwice:
         vault.rename(vault.with_name("away"))
         assert open_turn(as_ada, with_files(NOTE), key="k") == first
 
+    @pytest.mark.database
     def test_leaves_none_when_they_meet(self, as_ada: Caller, vault: Path) -> None:
         opened = at_once(lambda _: open_turn(as_ada, with_files(NOTE), key="k"))
         assert len(set(opened)) == 1

@@ -20,7 +20,6 @@ from tests.agents_app.test_asking import killed_while_asking
 from tests.asked import asks
 
 pytestmark = [
-    pytest.mark.database,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("behind_a_wall"),
 ]

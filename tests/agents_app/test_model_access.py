@@ -17,7 +17,7 @@ from sessions_app.access.caller import Caller
 from sessions_app.errors import Conflict, Forbidden, Invalid
 from tests.model_on_loopback import Taking, taking
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 KEY = "sk-ant-api03-a-key-of-a-decent-length"
 OTHER = "sk-ant-api03-another-key-of-that-length"
@@ -162,6 +162,7 @@ def test_with_another_secret_key_it_says_what_to_do(as_ada: Caller, settings: An
     assert chosen.current().problem == ""
 
 
+@pytest.mark.database
 @pytest.mark.usefixtures("nothing_is_checked")
 def test_there_is_one_and_of_a_known_kind(as_ada: Caller) -> None:
     chosen.save(as_ada, Typed(KEY))

@@ -25,7 +25,7 @@ from tests.agents_app.at_once import at_once
 from tests.agents_app.conftest import Rings
 from tests.sharing import share
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db, pytest.mark.usefixtures("rings")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("rings")]
 
 
 @pytest.fixture
@@ -47,6 +47,7 @@ def field_of(error: pytest.ExceptionInfo[errors.Invalid]) -> str:
 
 
 class TestWhatIsMade:
+    @pytest.mark.database
     def test_a_session_its_message_its_turn_and_two_rows(self, as_ada: Caller, ada: User) -> None:
         opened = open_turn(as_ada, Opening("When are the quinces ripe?\nAnd pears?"))
         session, message = session_of(opened), Message.objects.get(turn=opened.turn_id)
@@ -345,6 +346,7 @@ class TestTheSameRequestTwice:
             open_turn(as_ben, Opening("hi"), key="k")
 
 
+@pytest.mark.database
 @pytest.mark.django_db(transaction=True)
 class TestAtOnce:
     def test_the_same_request_is_accepted_once(self, as_ada: Caller) -> None:

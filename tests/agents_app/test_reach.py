@@ -28,7 +28,6 @@ from tests.agents_app.by_hand import ClockByHand
 from tests.agents_app.engine import PATIENCE, Engine, events, pause, turn_of, types
 
 pytestmark = [
-    pytest.mark.database,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("behind_a_wall"),
 ]

@@ -24,7 +24,7 @@ from sessions_app.models import Session, SessionKind, SessionStatus, Turn, TurnS
 from sessions_app.threads import in_thread
 from tests.agents_app.engine import Engine, events, has_no_gaps, last_words, pause, turn_of, types
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 async def test_a_failure_of_the_agent_is_a_typed_error(engine: Engine) -> None:

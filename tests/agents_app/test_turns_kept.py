@@ -24,7 +24,7 @@ from sessions_app.threads import in_thread
 from tests.agents_app.engine import Engine, events, expire, last_words, pause, types
 from tests.sessions_app.own_bus import OwnBus
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 BEGUN = "Quinces ripen in Oc"
 PIECES = ("Quinces ", "ripen in ", "Oc")

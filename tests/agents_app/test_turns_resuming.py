@@ -19,7 +19,7 @@ from sessions_app.history import transcripts
 from sessions_app.models import Session, SessionEvent
 from tests.agents_app.engine import Engine, events, last_words, types
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 Damage = Callable[[bytes], bytes]
 

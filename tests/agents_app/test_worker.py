@@ -23,7 +23,6 @@ from sessions_app.access.caller import Caller
 from sessions_app.models import Turn
 
 pytestmark = [
-    pytest.mark.database,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("rings"),
 ]
@@ -80,6 +79,7 @@ def test_it_takes_back_at_its_start_what_its_last_life_held(
     again.close()
 
 
+@pytest.mark.database
 def test_told_to_stop_it_puts_back_what_outlives_the_grace_and_claims_nothing_more(
     worker: TurnWorker, as_ada: Caller, opened: Opened, scripted: ScriptedRuntime
 ) -> None:
@@ -96,6 +96,7 @@ def test_told_to_stop_it_puts_back_what_outlives_the_grace_and_claims_nothing_mo
     assert scripted.open_runs == 0
 
 
+@pytest.mark.database
 def test_told_to_stop_it_lets_a_turn_end_within_the_grace(
     worker: TurnWorker, as_ada: Caller, opened: Opened, scripted: ScriptedRuntime
 ) -> None:

@@ -7,8 +7,10 @@ here until it is named below with a body that would be good.
 
 import json
 from base64 import b64encode
+from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from urllib.parse import quote
+from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -22,6 +24,7 @@ from permissions_app.models import PermissionGrant
 from sessions_app.access.models import ApiKey, KeyScope
 from sessions_app.access.services import make_key
 from sessions_app.models import Attachment, Session
+from sessions_app.search import indexing
 from sessions_app.threads import in_thread
 from tests.api.conftest import _browser_of
 from tests.api.web import Answer, Web
@@ -32,11 +35,15 @@ pytestmark = pytest.mark.django_db(transaction=True)
 OPEN = {("GET", "/api/health"), ("GET", "/api/health/ready")}  # "open and says nothing private"
 # What is foreign is left out here.
 LISTS = {
+    ("GET", "/api/chat/tags"),
+    ("GET", "/api/chat/tags/{tag}"),
+    ("GET", "/api/search"),
     ("GET", "/api/chat"),
     ("GET", "/api/chat/sessions"),
     ("GET", "/api/chat/active-streams"),
     ("GET", "/api/auth/keys"),
     ("GET", "/api/permissions"),
+    ("GET", "/api/agents"),
 }
 ENDLESS_LISTS = {("GET", "/api/permissions/stream")}  # tried by an outsider in test_api_permissions.py
 BODIES: dict[tuple[str, str], Any] = {
@@ -57,9 +64,14 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/chat/{session_id}/permissions/deny"): {"requestId": "{request_id}"},
     ("POST", "/api/chat/{session_id}/permissions/trust-mode"): {"trustMode": True},
     ("POST", "/api/chat/{session_id}/answer"): {"requestId": "{request_id}", "answers": {"x": "y"}},
+    ("POST", "/api/chat/{session_id}/tags"): {"tag": "x"},
     ("POST", "/api/auth/keys"): {"name": "x", "workspaces": ["{workspace}"]},
     ("POST", "/api/chat/{session_id}/curator/trigger"): {},
     ("POST", "/api/chat/{session_id}/curator/runs/{run_id}/undo"): {},
+    ("PUT", "/api/chat/{session_id}/contexts"): {"paths": ["."]},
+    ("POST", "/api/chat/{session_id}/contexts"): {"path": "."},
+    ("PUT", "/api/agents/{agent}"): {"content": "---\nname: x\n---\n"},
+    ("POST", "/api/agents/{agent}/accept-rights"): {},
     ("POST", "/api/workspaces/{slug}/grants"): {
         "agent": "default",
         "details": {"childAgentId": "writer"},
@@ -76,9 +88,27 @@ PRIVATE = "a word that nobody else may read"
 OF_THE_WORKSPACE = {  # Ben's business as well, but for what is of the private chat
     ("GET", "/api/workspaces/{slug}/grants"),
     ("GET", "/api/workspaces/{slug}/grant-requests"),
+    ("GET", "/api/agents/{agent}"),
+    ("PUT", "/api/agents/{agent}"),
+    ("DELETE", "/api/agents/{agent}"),
+    ("GET", "/api/agents/{agent}/prompt"),
 }
-FOR_OWNERS = {("DELETE", "/api/workspaces/{slug}/grants/{grant_id}")}
+QUERIES = {
+    "/api/agents/{agent}": "?workspace={workspace}",
+    "/api/agents/{agent}/accept-rights": "?workspace={workspace}",
+    "/api/agents/{agent}/prompt": "?workspace={workspace}",
+    "/api/chat/{session_id}/contexts": "?path=.",
+}
+FOR_OWNERS = {
+    ("DELETE", "/api/workspaces/{slug}/grants/{grant_id}"),
+    ("POST", "/api/agents/{agent}/accept-rights"),
+}
 OF_ITS_OWNER = {("DELETE", "/api/auth/keys/{key_id}"), ("POST", "/api/auth/keys")}  # tried by Cy
+
+
+def place(path: str) -> str:
+    """Where a list is asked for, which may need words."""
+    return path.replace("{tag}", quote(PRIVATE)) + ("?q=word" if path == "/api/search" else "")
 
 
 def operations() -> set[tuple[str, str]]:
@@ -99,20 +129,25 @@ def filled(wanted: Any, known: dict[str, Any]) -> Any:
 
 
 async def ask(web: Web, method: str, path: str, known: dict[str, Any]) -> Answer:
-    if method in ("POST", "PATCH"):
+    where = filled(path + QUERIES.get(path, ""), known)
+    if method in ("POST", "PATCH", "PUT"):
         body = json.dumps(filled(BODIES[method, path], known)).encode()
-        return await web.ask(method, filled(path, known), body)
-    return await web.ask(method, filled(path, known))
+        return await web.ask(method, where, body)
+    return await web.ask(method, where)
 
 
 @pytest.fixture
-async def foreign(ada_calls: Web) -> dict[str, Any]:
+async def foreign(ada_calls: Web, vault: Path) -> dict[str, Any]:
     """What is Ada's, by the names that paths have for it."""
+    (vault / "Agents").mkdir()
+    (vault / "Agents" / "gardener.md").write_text("---\nname: Gardener\nspawn: [reader]\n---\n")
     file = {"fileName": f"{PRIVATE}.md", "base64Data": b64encode(PRIVATE.encode()).decode()}
     said = await ada_calls.say(PRIVATE, attachments=[file])
     key = await ApiKey.objects.aget(user__username="ada")
     await ApiKey.objects.filter(pk=key.pk).aupdate(name=PRIVATE)
     request = await in_thread(asks)(said["sessionId"], input={"place": PRIVATE})
+    await ada_calls.post(f"/api/chat/{said['sessionId']}/tags", {"tag": PRIVATE})
+    assert await in_thread(indexing.index_session)(UUID(said["sessionId"]))
     return {
         "request_id": request.pk,
         "run_id": (await in_thread(_curated)(said["sessionId"], said["turnId"])).pk,
@@ -122,6 +157,8 @@ async def foreign(ada_calls: Web) -> dict[str, Any]:
         "key_id": key.pk,
         "workspace": "default",
         "slug": "default",
+        "agent": "gardener",
+        "tag": quote(PRIVATE),
         **await in_thread(_foreign_grants)(said["sessionId"]),
     }
 
@@ -164,12 +201,12 @@ def test_every_route_of_the_streams_is_known_here() -> None:
 async def test_cy_gets_404_and_changes_nothing(
     method: str, path: str, foreign: dict[str, Any], cy_calls: Web, cy_browser: Web, ada_calls: Web
 ) -> None:
-    before = [(await ada_calls.get(path)).json for _, path in sorted(LISTS)]
+    before = [(await ada_calls.get(place(path))).json for _, path in sorted(LISTS)]
     for cy in (cy_calls, cy_browser):
         answer = await ask(cy, method, path, foreign)
         assert answer.refused == (404, "not_found")
         assert PRIVATE.encode() not in answer.body
-    assert [(await ada_calls.get(path)).json for _, path in sorted(LISTS)] == before
+    assert [(await ada_calls.get(place(path))).json for _, path in sorted(LISTS)] == before
 
 
 async def in_the_same_workspace(ben: User) -> tuple[Web, Web]:
@@ -185,22 +222,25 @@ OF_ONE_CHAT = sorted({*FOR_ONE} - OF_THE_WORKSPACE - FOR_OWNERS - OF_ITS_OWNER)
 async def test_a_private_chat_is_not_there_for_a_member_of_its_workspace(
     method: str, path: str, foreign: dict[str, Any], ben: User, ada_calls: Web
 ) -> None:
-    before = [(await ada_calls.get(path)).json for _, path in sorted(LISTS)]
+    before = [(await ada_calls.get(place(path))).json for _, path in sorted(LISTS)]
     named_in_body = ("POST", "/api/workspaces/{slug}/grants")
     for bens in await in_the_same_workspace(ben):
         answer = await ask(bens, method, path, foreign)
         assert answer.refused == ((422, "invalid") if (method, path) == named_in_body else (404, "not_found"))
         assert PRIVATE.encode() not in answer.body
-    assert [(await ada_calls.get(path)).json for _, path in sorted(LISTS)] == before
+    assert [(await ada_calls.get(place(path))).json for _, path in sorted(LISTS)] == before
 
 
-@pytest.mark.parametrize(("method", "path"), sorted(LISTS | OF_THE_WORKSPACE))
+@pytest.mark.parametrize(
+    ("method", "path"), sorted(LISTS | {each for each in OF_THE_WORKSPACE if each[0] == "GET"})
+)
 async def test_no_list_of_its_workspace_mentions_a_private_chat(
     method: str, path: str, foreign: dict[str, Any], ben: User
 ) -> None:
     for query in ("", f"?parent={foreign['session_id']}", "?search=word&archived=any", "?workspace=default"):
         for bens in await in_the_same_workspace(ben):
-            answer = await bens.get(filled(path, foreign) + query)
+            where = filled(place(path), foreign)
+            answer = await bens.get(where + (query.replace("?", "&") if "?" in where else query))
             assert answer.status == 200
             assert foreign["session_id"].encode() not in answer.body
             assert PRIVATE.encode() not in answer.body
@@ -212,8 +252,8 @@ async def test_a_foreign_id_is_answered_as_an_unknown_one(
 ) -> None:
     ids = ("session_id", "turn_id", "attachment_id", "request_id", "run_id")
     unknown: dict[str, Any] = {name: uuid4() for name in ids}
-    unknown |= {"grant_id": uuid4(), "grant_request_id": uuid4(), "slug": "nowhere"}
-    unknown |= {"key_id": 10**9, "workspace": "nowhere"}
+    unknown |= {"tag": "unknown", "grant_id": uuid4(), "grant_request_id": uuid4(), "slug": "nowhere"}
+    unknown |= {"key_id": 10**9, "workspace": "nowhere", "agent": "nobody"}
     of_foreign, of_unknown = [await ask(cy_calls, method, path, each) for each in (foreign, unknown)]
     assert (of_foreign.status, of_foreign.body) == (of_unknown.status, of_unknown.body)
 
@@ -221,7 +261,12 @@ async def test_a_foreign_id_is_answered_as_an_unknown_one(
 @pytest.mark.parametrize(("method", "path"), sorted(LISTS))
 async def test_no_list_mentions_it(method: str, path: str, foreign: dict[str, Any], cy_calls: Web) -> None:
     for query in ("", f"?parent={foreign['session_id']}", "?search=word&archived=any", "?workspace=default"):
-        answer = await cy_calls.get(path + query)
+        answer = await cy_calls.get(
+            place(path) + (query.replace("?", "&") if path == "/api/search" else query)
+        )
+        if path == "/api/agents" and "workspace" in query:
+            assert answer.refused == (404, "not_found")  # it is of one workspace, which is not his
+            continue
         assert answer.status == 200
         assert foreign["session_id"].encode() not in answer.body
         assert PRIVATE.encode() not in answer.body

@@ -17,7 +17,7 @@ from sessions_app.models import EventType, Message, Receipt, Session, SessionEve
 from sessions_app.streaming.stream import follow
 from tests.api.web import Answer, Web
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 JSON = {"accept": "application/json"}
 
@@ -142,6 +142,7 @@ class TestChanging:
         await ada_calls.post("/api/chat", {"message": "and pears?", "sessionId": session}, JSON)
         assert [request.model for request in worker.requests] == ["sonnet", "opus"]
 
+    @pytest.mark.database
     async def test_two_changes_at_once_both_hold(self, ada_calls: Web) -> None:
         session = await new(ada_calls)
         orders: list[dict[str, Any]] = [{"metadata": {f"key_{n}": n}} for n in range(8)]
@@ -382,6 +383,7 @@ class TestDeleting:
         with pytest.raises(NotFound):
             await anext(follow(UUID(session), 0, look))
 
+    @pytest.mark.database
     async def test_a_message_and_its_deletion_at_once(self, ada_calls: Web) -> None:
         session = await new(ada_calls)
         answers = await asyncio.gather(
@@ -401,6 +403,7 @@ class TestDeleting:
         assert not await Session.objects.aexists()
         assert not await Message.objects.aexists()
 
+    @pytest.mark.database
     async def test_whatever_their_workers_do_at_that_moment(
         self, ada_calls: Web, worker: ScriptedRuntime, caplog: pytest.LogCaptureFixture
     ) -> None:

@@ -12,7 +12,7 @@ from sessions_app.threads import in_thread
 from tests.api.web import Web
 from tests.asked import asks
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 SHARED, PRIVATE = {"visibility": "workspace"}, {"visibility": "private"}
 WITHIN = 1.0  # second, after which nobody reads on who may not

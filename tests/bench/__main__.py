@@ -26,7 +26,7 @@ from tests.bench.alone import Alone
 from tests.bench.measures import Row
 from tests.bench.ours import Ours
 from tests.bench.waiting import pss
-from tests.browser.house import House, signed_in
+from tests.browser.house import House, Shell, signed_in
 from tests.processes.program import Program
 from tests.processes.running import REAL, RunningUp, free_port
 from tests.scripted_model import ScriptedModel
@@ -119,7 +119,11 @@ def page_of_messages(folder: Path) -> list[Row]:
     (folder / "page/vault").mkdir(parents=True)
     with ScriptedModel() as model, running(folder / "page", model.url) as (up, _):
         variables = environment(folder / "page", model.url)
-        return page.of_200_messages(House(up, model, Program(up), variables, signed_in(up)))
+        shell = Shell(variables)
+        try:
+            return page.of_200_messages(House(up, model, Program(up), signed_in(up), shell))
+        finally:
+            shell.end()
 
 
 def at_the_door(folder: Path) -> list[Row]:

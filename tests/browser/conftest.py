@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.browser.house import QUIET, House, Tab, signed_in, watched
+from tests.browser.house import QUIET, House, Shell, Tab, signed_in, watched
 from tests.processes.conftest import start_up, variables  # noqa: F401
 from tests.processes.program import Program
 from tests.processes.running import REAL, RunningUp, free_port, of_whoever_runs_it
@@ -35,7 +35,9 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         up = RunningUp(REAL, folder, variables)
         try:
             up.wait_ready()
-            yield House(up, model, Program(up), variables, signed_in(up))
+            shell = Shell(variables)
+            yield House(up, model, Program(up), signed_in(up), shell)
+            shell.end()
             up.stop()
             assert up.left() == {}
         finally:

@@ -1,7 +1,9 @@
 """One running Parachute for all tests in the browser, and a tab as a person uses it."""
 
+import json
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,10 +23,11 @@ from playwright.sync_api import (
 )
 
 from tests.processes.program import Program
-from tests.processes.running import REAL, RunningUp
+from tests.processes.running import ROOT, RunningUp
 from tests.scripted_model import ScriptedModel
 
 PATIENCE = 30_000  # ms
+STANDS_STILL_FOR = 1_100  # ms, until a card can be answered
 QUIET = (
     "--no-sandbox",
     "--disable-gpu",
@@ -43,6 +46,7 @@ LOADED = "performance.getEntries().reduce((all, each) => all + (each.decodedBody
 
 def watched(context: BrowserContext, complaints: list[str], ours: str) -> Page:
     """A page that may complain of nothing and ask nobody but us."""
+    context.clock.install()
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
 
@@ -66,13 +70,51 @@ def ready(page: Page) -> None:
     expect(page.locator("main[data-ready]")).to_be_attached()
 
 
+RUNS_WHAT_IT_IS_TOLD = """
+import contextlib, io, json, sys
+import django
+
+django.setup()
+for line in sys.stdin:
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        exec(json.loads(line), {})
+    print(json.dumps(said.getvalue()), flush=True)
+"""
+
+
+class Shell:
+    """A `manage.py shell` that stays: each start of Django would cost a second or two."""
+
+    def __init__(self, variables: dict[str, str]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", RUNS_WHAT_IT_IS_TOLD],
+            cwd=ROOT,
+            env=variables | {"DJANGO_SETTINGS_MODULE": "parachute_site.settings"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, code: str) -> str:
+        """What it prints."""
+        assert self._process.stdin and self._process.stdout
+        print(json.dumps(code), file=self._process.stdin, flush=True)
+        said = self._process.stdout.readline()
+        assert said, code
+        return str(json.loads(said))
+
+    def end(self) -> None:
+        self._process.communicate()
+        assert self._process.returncode == 0
+
+
 @dataclass(frozen=True)
 class House:
     up: RunningUp
     model: ScriptedModel
     program: Program
-    variables: dict[str, str]
     signed_in: Any  # the cookies of the first person
+    shell: "Shell"
 
     def past(self, turns: int) -> str:
         """A chat that is over, made as rows: its id."""
@@ -148,11 +190,7 @@ class House:
 
     def _shell(self, code: str) -> str:
         """The last word that it prints."""
-        made = subprocess.run(
-            [*REAL[:2], "shell", "-c", code], env=self.variables, capture_output=True, text=True
-        )
-        assert made.returncode == 0, made.stderr
-        return made.stdout.split()[-1]
+        return self.shell.run(code).split()[-1]
 
     def tab(self, browser: Browser, *, width: int = 1280, scheme: str = "light", **more: Any) -> "Tab":
         context = browser.new_context(
@@ -219,8 +257,11 @@ class Tab:
 
 
 def settled(card: Locator) -> Locator:
-    """It stood still in sight for long enough that it can be answered."""
+    """It stood still in sight for long enough that it can be answered: by the clock of its page, which goes
+    faster here than ours."""
     card.get_by_role("button").first.scroll_into_view_if_needed()  # the card may be taller than the screen
+    for _ in range(2):  # once it looks where the card stands, and then whether it still stands there
+        card.page.clock.fast_forward(STANDS_STILL_FOR)
     for each in card.get_by_role("button").all():
         expect(each).to_have_attribute("aria-disabled", "false")
     return card

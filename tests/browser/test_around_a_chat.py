@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Route, expect
 from agents_app.model.demo.wire import Failure, say
 from tests.browser.house import LOADED, House, Tab, painted, ready
 from tests.browser.test_every_page import assert_is_for_everybody
+from tests.depth import few_of
 from tests.pages.test_chat_page import SMALL
 
 pytestmark = [pytest.mark.processes, pytest.mark.browser]
@@ -189,7 +190,7 @@ def test_a_session_of_200_messages_is_painted_at_once_and_light(house: House, ta
     assert full < 2.5 * empty  # under 300 ms on a machine of its own; another may be slow, but not by so much
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", few_of([390, 1280], 390))
 def test_acting_without_asking_is_switched_off_and_on_by_keyboard(
     house: House, browser: Browser, width: int
 ) -> None:
@@ -213,7 +214,7 @@ def test_acting_without_asking_is_switched_off_and_on_by_keyboard(
     tab.close()
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", few_of([390, 1280], 390))
 def test_what_was_allowed_is_listed_and_taken_back(house: House, browser: Browser, width: int) -> None:
     tab = house.tab(browser, width=width)
     tab.open().ask("a careful thing")

@@ -10,9 +10,11 @@ from playwright.sync_api import Browser, Locator, Route, expect
 from agents_app.model.demo.wire import Reply, ToolUse, say
 from tests.browser.house import House, Tab, answer, ready, settled
 from tests.browser.test_every_page import assert_is_for_everybody
+from tests.depth import few_of
 from tests.scripted_model import calls
 
 pytestmark = [pytest.mark.processes, pytest.mark.browser]
+SCREENS = [(390, "light"), (1280, "dark")]
 PERMISSION_TIMEOUT = 120  # s, as it is unless somebody sets it
 
 QUESTION = {
@@ -46,20 +48,28 @@ DOUBLE_CLICK = """() => new Promise((told) => {
 })"""
 
 
+@pytest.fixture(scope="module")
+def askers(house: House) -> list[str]:
+    """Three chats that have begun, so that what they say next needs no new agent."""
+    begun = [house.program.post(f"{each} of three") for each in ("one", "two", "three")]
+    for each in begun:
+        house.program.finished(each)
+    return [each["sessionId"] for each in begun]
+
+
 @pytest.fixture
-def three(house: House, tab: Tab) -> Iterator[Locator]:
+def three(house: House, tab: Tab, askers: list[str]) -> Iterator[Locator]:
     """Cards in the inbox, of three chats."""
-    for word in ("one of three cards", "two of three cards", "three of three cards"):
-        wants_to_steer(house, word)
-        tab.open().say(word)
-        expect(tab.log.locator(".ask")).to_contain_text("May it write")
+    wants_to_steer(house, "one of the cards")
+    asked = [house.program.post("one of the cards", sessionId=session) for session in askers]
     cards = tab.open("/inbox").page.locator(".asked .ask")
     expect(cards).to_have_count(3)
     settled(cards.first)
     yield cards
-    for left in range(cards.count(), 0, -1):
-        answer(cards.first, "Deny")
-        expect(cards).to_have_count(left - 1)
+    for each in house.program.http.get("/api/permissions").json()["pending"]:
+        house.program.http.post(f"/api/permissions/{each['id']}/deny", json={}).raise_for_status()
+    for each in asked:
+        house.program.finished(each)
 
 
 def assert_one_was_decided(cards: Locator) -> None:
@@ -214,8 +224,8 @@ def test_what_a_child_asks_is_answered_in_the_chat_that_started_it(
     house: House, tab: Tab, other_tab: Tab
 ) -> None:
     wants_to_steer(house, "for my parent")
-    other_tab.open().ask("I start others")
-    tab.open().ask("I am started")
+    other_tab.open(f"/chat/{house.past(turns=1)}")
+    tab.open(f"/chat/{house.past(turns=1)}")
     house.becomes_child(tab.session, other_tab.session)
     tab.say("for my parent")
     card = other_tab.page.get_by_role("region", name="What its helpers ask").locator(".ask")
@@ -232,8 +242,8 @@ def test_what_a_child_asks_is_answered_in_the_chat_that_started_it(
 def test_a_chat_that_is_gone_asks_for_nobody(house: House, tab: Tab, other_tab: Tab) -> None:
     """What its helper asks goes on in the helper's own chat."""
     wants_to_steer(house, "orphaned")
-    other_tab.open().ask("I start others")
-    tab.open().ask("I am started")
+    other_tab.open(f"/chat/{house.past(turns=1)}")
+    tab.open(f"/chat/{house.past(turns=1)}")
     house.becomes_child(tab.session, other_tab.session)
     tab.say("orphaned")
     card = other_tab.page.locator("#children .ask")
@@ -438,8 +448,9 @@ def test_no_reason_is_lost_that_was_begun(house: House, tab: Tab) -> None:
     tab.rests()
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "dark")])
-def test_a_card_is_for_everybody(house: House, browser: Browser, width: int, scheme: str) -> None:
+@pytest.mark.parametrize("screen", few_of(SCREENS, SCREENS[0]), ids=str)
+def test_a_card_is_for_everybody(house: House, browser: Browser, screen: tuple[int, str]) -> None:
+    width, scheme = screen
     wants_to_steer(house, f"card {width}")
     tab = house.tab(browser, width=width, scheme=scheme)
     tab.open().say(f"card {width}")
@@ -519,8 +530,8 @@ def test_what_is_asked_about_is_seen_whole_on_a_phone(house: House, browser: Bro
     note = str(house.up.vault / ("a_long_name_of_a_folder" * 4) / "CLAUDE.md")
     house.model.script("a long name", [calls("Write", file_path=note, content="x\n"), say("So be it.")])
     here, parent, inbox = (house.tab(browser, width=390) for _ in range(3))
-    parent.open().ask("I start others")
-    here.open().ask("I am started")
+    for each in (parent, here):
+        each.open(f"/chat/{house.past(turns=1)}")
     house.becomes_child(here.session, parent.session)
     here.say("a long name")
     inbox.open("/inbox")
@@ -538,7 +549,7 @@ def wants_a_folder(house: House, tab: Tab, words: str) -> Locator:
     """Asked about because the chat asks before it writes: a person may allow more than the one file."""
     note = str(house.up.vault / "Plans" / f"{words}.md")
     house.model.script(words, [calls("Write", file_path=note, content="x\n"), say("So be it.")])
-    tab.open().ask("I write later")
+    tab.open(f"/chat/{house.past(turns=1)}")
     asks = {"permissions": {"trustMode": False}}
     house.program.http.patch(f"/api/chat/{tab.session}", json={"metadata": asks}).raise_for_status()
     tab.say(words)
@@ -547,10 +558,11 @@ def wants_a_folder(house: House, tab: Tab, words: str) -> Locator:
     return card
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "dark")])
+@pytest.mark.parametrize("screen", few_of(SCREENS, SCREENS[0]), ids=str)
 def test_to_look_at_what_more_could_be_allowed_allows_nothing(
-    house: House, browser: Browser, width: int, scheme: str
+    house: House, browser: Browser, screen: tuple[int, str]
 ) -> None:
+    width, scheme = screen
     tab = house.tab(browser, width=width, scheme=scheme)
     card = settled(wants_a_folder(house, tab, f"more than {width}"))
     tab.page.get_by_text("Allow more…").focus()
@@ -603,7 +615,7 @@ def wants_two_pages(house: House, tab: Tab, words: str) -> Locator:
     """Asked about at once, because the chat has read a page of a host that nobody named."""
     pages = [ToolUse("WebFetch", {"url": f"https://plums.invalid/{name}", "prompt": "?"}) for name in "ab"]
     house.model.script(words, [Reply(tuple(pages)), say("So be it.")])
-    tab.open().ask("I look around")
+    tab.open(f"/chat/{house.past(turns=1)}")
     house.has_read_strangers(tab.session)
     tab.say(words)
     cards = tab.log.locator(".ask")
@@ -672,7 +684,7 @@ def test_what_is_left_of_such_a_card_is_one_of_its_own(house: House, tab: Tab, o
 def test_an_agent_that_wants_to_start_another_is_answered_in_its_chat_and_in_the_inbox(
     house: House, tab: Tab, other_tab: Tab
 ) -> None:
-    tab.open().ask("I plan")
+    tab.open(f"/chat/{house.past(turns=1)}")
     house.wants_to_start(tab.session, "writer")
     card = tab.open(f"/chat/{tab.session}").log.locator(".ask")
     there = other_tab.open("/inbox").page.locator(".asked .ask")

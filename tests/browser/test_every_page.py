@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from agents_app.model.demo.wire import Reply, Text, Thinking, say
 from tests.browser.house import House, Tab
+from tests.depth import few_of
 from tests.scripted_model import calls
 
 pytestmark = [pytest.mark.processes, pytest.mark.browser]
@@ -58,7 +59,10 @@ def rich(house: House) -> str:
     return f"/chat/{accepted['sessionId']}"
 
 
-@pytest.fixture(params=[(390, "light"), (390, "dark"), (1280, "light"), (1280, "dark")], ids=str)
+SCREENS = [(width, scheme) for width in (390, 1280) for scheme in ("light", "dark")]
+
+
+@pytest.fixture(params=few_of(SCREENS, (390, "dark"), (1280, "light")), ids=str)
 def any_tab(request: pytest.FixtureRequest, house: House, browser: Browser) -> Iterator[Tab]:
     width, scheme = request.param
     opened = house.tab(browser, width=width, scheme=scheme)

@@ -9,12 +9,13 @@ from agents_app.model.demo.wire import say
 from tests.browser.house import House, Tab, ready
 from tests.browser.test_asking import QUESTION
 from tests.browser.test_every_page import assert_is_for_everybody
+from tests.depth import few_of
 from tests.scripted_model import calls
 
 pytestmark = [pytest.mark.processes, pytest.mark.browser]
 
 
-@pytest.fixture(params=[(390, "dark"), (1280, "light")], ids=str)
+@pytest.fixture(params=few_of([(390, "dark"), (1280, "light")], (390, "dark")), ids=str)
 def reader(request: pytest.FixtureRequest, house: House, browser: Browser) -> Iterator[Tab]:
     width, scheme = request.param
     with house.person("vi", "viewer") as cookies:

@@ -7,11 +7,12 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser.house import House, Tab, ready
 from tests.browser.test_every_page import assert_is_for_everybody
+from tests.depth import few_of
 
 pytestmark = [pytest.mark.processes, pytest.mark.browser]
 
 
-@pytest.fixture(params=[(390, "dark"), (1280, "light")], ids=str)
+@pytest.fixture(params=few_of([(390, "dark"), (1280, "light")], (1280, "light")), ids=str)
 def ben(request: pytest.FixtureRequest, house: House, browser: Browser) -> Iterator[Tab]:
     width, scheme = request.param
     with house.person("ben", "member") as cookies:

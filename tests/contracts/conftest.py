@@ -10,7 +10,8 @@ from agents_app.sandboxes.base import Sandbox
 from tests.contracts.listener import Listener
 from tests.contracts.runs import Runs
 from tests.contracts.stage import sandbox_that_runs
-from tests.contracts.walled import around_a_vault
+from tests.contracts.walled import HERE, around_a_vault
+from tests.depth import few_of
 from tests.engines.fixtures import Engines
 
 Sandboxes = Callable[[str], Sandbox]
@@ -49,7 +50,7 @@ def place() -> Iterator[Path]:
         yield Path(name).resolve()
 
 
-@pytest.fixture(params=WALLS, ids=lambda param: " ".join(param))
+@pytest.fixture(params=few_of(WALLS, HERE), ids=" ".join)
 def walled(
     request: pytest.FixtureRequest, place: Path, sandboxes: Sandboxes, monkeypatch: pytest.MonkeyPatch
 ) -> Runs:

@@ -16,6 +16,7 @@ LOGS = 'echo "$(basename "$0") $*" >> "$(dirname "$0")/said"'
 NEEDED = ("bash", "env", "dirname", "basename", "cat", "awk")
 
 
+@pytest.mark.depth
 def test_it_has_the_tools_and_nothing_that_makes_somebody_else(engines: Engines) -> None:
     engine = engines("docker").engine
     tools = [f"/usr/bin/{name}" for name in ("bash", "git", "jq", "python3", "rg")]

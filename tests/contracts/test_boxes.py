@@ -102,6 +102,7 @@ def mark_of_the_only_one(engine: Engine) -> str:
     return name.removeprefix("parachute-")
 
 
+@pytest.mark.depth
 async def test_nothing_is_left_of_one_whose_turn_is_aborted(
     stage: Stage, model: ScriptedModel, box: str
 ) -> None:
@@ -118,6 +119,7 @@ async def test_nothing_is_left_of_one_whose_turn_is_aborted(
     assert left(box) == []
 
 
+@pytest.mark.depth
 async def test_nothing_is_left_of_one_that_is_given_up(stage: Stage, model: ScriptedModel, box: str) -> None:
     playing = await in_mid_turn(stage, model)
     mark = mark_of_the_only_one(engine(box))
@@ -126,6 +128,7 @@ async def test_nothing_is_left_of_one_that_is_given_up(stage: Stage, model: Scri
     assert (left(box), marked(mark)) == ([], [])
 
 
+@pytest.mark.depth
 async def test_nothing_is_left_of_one_whose_program_is_killed(
     stage: Stage, model: ScriptedModel, box: str
 ) -> None:
@@ -138,6 +141,7 @@ async def test_nothing_is_left_of_one_whose_program_is_killed(
     assert (left(box), marked(mark)) == ([], [])
 
 
+@pytest.mark.depth
 @pytest.mark.usefixtures("daemon")  # podman has none that could go
 async def test_nothing_runs_on_of_one_whose_engine_is_gone(stage: Stage, model: ScriptedModel) -> None:
     with engine_here("docker", must_be_ours=True) as other:
@@ -151,6 +155,7 @@ async def test_nothing_runs_on_of_one_whose_engine_is_gone(stage: Stage, model: 
         assert marked(mark) == []
 
 
+@pytest.mark.depth
 async def test_nothing_runs_on_of_one_whose_engine_hangs(
     stage: Stage, model: ScriptedModel, box: str, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,6 +170,7 @@ async def test_nothing_runs_on_of_one_whose_engine_hangs(
     assert left(box) == []
 
 
+@pytest.mark.depth
 @pytest.mark.usefixtures("daemon")
 def test_an_engine_that_never_answers_is_found_out(box: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agents_app.sandboxes.container.ANSWERS_WITHIN", 0.2)
@@ -180,6 +186,7 @@ def test_an_engine_that_never_answers_is_found_out(box: str, monkeypatch: pytest
         assert deaf.left(of_worker=False) == []
 
 
+@pytest.mark.depth
 def test_a_start_sweeps_what_its_worker_left_and_nobody_elses(box: str, tmp_path: Path) -> None:
     ours, theirs = (Engine(**{**vars(engine(box)), "owner": "tests", "worker": name}) for name in ("a", "b"))
     for number, each in enumerate((ours, theirs)):

@@ -233,7 +233,7 @@ async def test_a_ring_that_cannot_be_sent_is_said(
 
 
 RINGS_AND_ENDS = """
-from sessions_app import bus
+from sessions_app.streaming import bus
 bus.ring_lists(7)
 bus.ring("session.one", {"type": "model", "turnId": None, "seq": 1})
 """

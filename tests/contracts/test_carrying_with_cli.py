@@ -34,7 +34,6 @@ CONTROL_FILES = (
     ),
     *(".vscode/settings.json", ".obsidian/app.json", ".git/hooks/pre-commit", ".agents/gardener.md"),
 )
-WRITES = [(name, is_new) for name in CONTROL_FILES for is_new in (False, True)]
 
 
 class Person:
@@ -88,28 +87,29 @@ def edit(path: Path) -> dict[str, str]:
     return {"file_path": str(path), "old_string": OLD.strip(), "new_string": NEW.strip()}
 
 
-@pytest.mark.parametrize(("name", "is_new"), WRITES)
-async def test_a_control_file_is_written_for_the_agent(
-    stage: Stage, person: Person, model: ScriptedModel, name: str, is_new: bool
+@pytest.mark.parametrize("are_new", [False, True])
+async def test_control_files_are_written_for_the_agent(
+    stage: Stage, person: Person, model: ScriptedModel, subtests: pytest.Subtests, are_new: bool
 ) -> None:
-    path = stage.vault / name
-    if not is_new:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(OLD)
-    key = f"write {name} {is_new}"
-    read = [] if is_new else [calls("Read", file_path=str(path))]
-    write = calls("Write", file_path=str(path), content=NEW)
-    model.script(key, [*read, write, say("Written.")])
-    heard = await stage.play(key)
-    assert path.read_text() == NEW
-    assert len(person.asked) == 1
-    answer = answers(heard)[-1]
-    assert not answer.is_error
-    assert answer.content.startswith(f"Done: Parachute wrote {name} for you")
-    assert stage.gate.denied == []
+    key, steps = f"write all of them {are_new}", []
+    for path in (stage.vault / name for name in CONTROL_FILES):
+        if not are_new:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(OLD)
+            steps.append(calls("Read", file_path=str(path)))
+        steps.append(calls("Write", file_path=str(path), content=NEW))
+    model.script(key, [*steps, say("Written.")])
+    written = answers(await stage.play(key))[0 if are_new else 1 :: 1 if are_new else 2]
+    assert (len(person.asked), stage.gate.denied) == (len(CONTROL_FILES), [])
     told = model.asked(key)[-1].body["messages"]
-    assert told_of(told, answer) == {"content": f"The file {path} has been updated successfully."}
-    assert f"Done: Parachute wrote {name} for you" in str(told)
+    for name, answer in zip(CONTROL_FILES, written, strict=True):
+        with subtests.test(name):
+            assert (stage.vault / name).read_text() == NEW
+            assert not answer.is_error
+            assert answer.content.startswith(f"Done: Parachute wrote {name} for you")
+            here = {"content": f"The file {stage.vault / name} has been updated successfully."}
+            assert told_of(told, answer) == here
+            assert f"Done: Parachute wrote {name} for you" in str(told)
 
 
 async def test_the_same_call_asks_again(stage: Stage, person: Person, model: ScriptedModel) -> None:

@@ -31,6 +31,7 @@ from agents_app.runtimes.base import RunFailed
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.runtimes.events import Answered, BlockKind, Delta, Ended, Said, Used
 from tests.contracts.stage import Stage, sandbox_that_runs
+from tests.depth import few_of
 
 ROOT = Path(__file__).parents[2]
 NOTE = "# Quinces\n\nThey ripen in October."
@@ -192,7 +193,7 @@ async def runtime(socket: Path) -> AsyncIterator[ClaudeRuntime]:
     await door.close()
 
 
-@pytest.fixture(params=VAULTS)
+@pytest.fixture(params=few_of(VAULTS, sample))
 def vault(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     (tmp_path / "own").mkdir()
     request.param(tmp_path / "own")

@@ -35,6 +35,7 @@ from agents_app.sandboxes.checks import CHANGED
 from permissions_app.rules.setting import Trust
 from sessions_app.history import transcripts
 from tests.contracts.stage import KEY, PATIENCE, Stage, sandbox_that_runs
+from tests.depth import few_of
 
 SOON = 30.0  # seconds, on a busy machine; each of these takes one or two
 SILENCE = 0.6
@@ -317,7 +318,7 @@ BROKEN = {
 
 
 class TestTheModel:
-    @pytest.mark.parametrize("why", REFUSALS)
+    @pytest.mark.parametrize("why", few_of(REFUSALS, "a wrong key", "529"))
     async def test_each_refusal_has_its_code(self, place: Place, model: Model, why: str) -> None:
         hall = await place.hall()
         model.answer, code = REFUSALS[why]
@@ -325,14 +326,14 @@ class TestTheModel:
         model.answer = well
         assert await answer(hall) == "Well."
 
-    @pytest.mark.parametrize("what", GARBAGE)
+    @pytest.mark.parametrize("what", few_of(GARBAGE, "a page"))
     async def test_garbage_is_not_taken_for_an_answer(self, place: Place, model: Model, what: str) -> None:
         hall = await place.hall()
         model.answer = GARBAGE[what]
         failed = await failure(hall)
         assert (failed.code, "ANTHROPIC_BASE_URL" in failed.message) == ("network_error", True)
 
-    @pytest.mark.parametrize("where", BROKEN)
+    @pytest.mark.parametrize("where", few_of(BROKEN, "in mid text"))
     async def test_an_answer_that_breaks_off_is_the_network(
         self, place: Place, model: Model, where: str
     ) -> None:
@@ -527,7 +528,7 @@ class TestTheProgram:
         "without a word": ("cat > /dev/null", "cli_crashed"),
     }
 
-    @pytest.mark.parametrize("how", BROKEN)
+    @pytest.mark.parametrize("how", few_of(BROKEN, "missing", "crashing at its start"))
     async def test_each_way_to_be_broken_has_its_code(
         self, place: Place, model: Model, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

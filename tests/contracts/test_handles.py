@@ -8,7 +8,7 @@ import pytest
 
 from tests.contracts.runs import Runs
 from tests.contracts.test_two_agents import agent, wait_for
-from tests.contracts.walled import SYSTEMS_PYTHON, give, project_of
+from tests.contracts.walled import SYSTEMS_PYTHON, give, on_bubblewrap, project_of
 
 GIVES = """
 import os, socket, time
@@ -49,10 +49,9 @@ while not os.path.exists("Notes/alone"):
 say("then", repr(all_tried()))
 """
 CLOSED, READ_ONLY = "Permission denied", "Read-only file system"
-BUBBLEWRAP = [("bubblewrap", "as we are"), ("bubblewrap", "plain")]
 
 pytestmark = [
-    pytest.mark.parametrize("walled", BUBBLEWRAP, ids=" ".join, indirect=True),
+    on_bubblewrap,
     pytest.mark.skipif(not Path(SYSTEMS_PYTHON).exists(), reason="NOT TESTED: no Python behind all walls."),
 ]
 

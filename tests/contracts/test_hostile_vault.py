@@ -21,6 +21,7 @@ from permissions_app.rules.setting import Trust
 from tests.contracts.conftest import Sandboxes
 from tests.contracts.listener import Listener
 from tests.contracts.stage import KEY, Stage, door_to, sandbox_that_runs
+from tests.depth import few_of
 from tests.scripted_model import ScriptedModel, calls
 
 SECRET = "quinces-never-to-be-seen"
@@ -158,7 +159,10 @@ def trap(tmp_path: Path, listener: Listener) -> Trap:
     return trap
 
 
-@pytest.fixture(params=["sandboxed, docker", "vault, bubblewrap", "vault, none", "full, none"])
+STAGES = ("sandboxed, docker", "vault, bubblewrap", "vault, none", "full, none")
+
+
+@pytest.fixture(params=few_of(STAGES, "vault, bubblewrap"))
 async def stage(
     request: pytest.FixtureRequest, trap: Trap, model: ScriptedModel, sandboxes: Sandboxes, settings: Any
 ) -> Any:

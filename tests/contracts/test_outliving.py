@@ -10,7 +10,7 @@ import pytest
 from tests.contracts.runs import Runs
 from tests.contracts.test_failures import processes_in
 from tests.contracts.test_two_agents import wait_for
-from tests.contracts.walled import SYSTEMS_PYTHON, run
+from tests.contracts.walled import SYSTEMS_PYTHON, on_bubblewrap, run
 
 # As a child without a mark, in a session of its own. What it does is bounded, should the wall not hold.
 FREES_THE_FIRST = """
@@ -80,9 +80,7 @@ else:
 SOON = 5.0  # seconds; it would live four times as long
 
 pytestmark = [
-    pytest.mark.parametrize(
-        "walled", [("bubblewrap", "as we are"), ("bubblewrap", "plain")], ids=" ".join, indirect=True
-    ),
+    on_bubblewrap,
     pytest.mark.skipif(os.uname().machine != "x86_64", reason="NOT TESTED: the registers are of x86_64."),
     pytest.mark.skipif(not Path(SYSTEMS_PYTHON).exists(), reason="NOT TESTED: no Python behind all walls."),
 ]

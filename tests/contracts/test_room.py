@@ -20,6 +20,7 @@ from permissions_app.rules.setting import Trust
 from sessions_app.history import transcripts
 from tests.contracts.conftest import Sandboxes
 from tests.contracts.stage import Stage, door_to
+from tests.depth import few_of
 from tests.plain_user import dig, folder_of_a_plain_user
 from tests.scripted_model import ScriptedModel, calls
 
@@ -27,7 +28,7 @@ MOST = 20 * MB
 FILLS = 'head -c 30000000 /dev/zero > "${TMPDIR:-$CLAUDE_CONFIG_DIR}/large"; sleep 60; echo survived'
 
 
-@pytest.fixture(params=["bubblewrap", *ENGINES])
+@pytest.fixture(params=few_of(["bubblewrap", *ENGINES], "bubblewrap"))
 async def stage(
     request: pytest.FixtureRequest, sandboxes: Sandboxes, vault: Path, settings: Any, monkeypatch: Any
 ) -> AsyncIterator[Stage]:

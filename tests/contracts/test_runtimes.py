@@ -32,6 +32,7 @@ from permissions_app.rules.ladder import ToolCall
 from permissions_app.rules.setting import Setting, Trust
 from sessions_app.history import transcripts
 from tests.contracts.stage import KEY, PATIENCE, Stage, door_to, sandbox_that_runs
+from tests.depth import few_of
 from tests.scripted_model import ScriptedModel, calls
 
 NOTE = "Quinces ripen in October."
@@ -133,7 +134,7 @@ async def claude(stack: AsyncExitStack, model: ScriptedModel) -> ClaudeRuntime:
     return ClaudeRuntime(await stack.enter_async_context(door_to(model.url)), most_warm=0)
 
 
-@pytest.fixture(params=["none", "bubblewrap"])
+@pytest.fixture(params=few_of(["none", "bubblewrap"], "bubblewrap"))
 def stage(request: pytest.FixtureRequest, claude: ClaudeRuntime, vault: Path, home: Path) -> Stage:
     """The real CLI, where commands run: behind a wall, or without one for an operator."""
     sandbox = sandbox_that_runs(request.param)
@@ -146,7 +147,10 @@ def hostless(claude: ClaudeRuntime, vault: Path, home: Path) -> Stage:
     return Stage(claude, sandbox_that_runs("none"), vault, home, Trust.FULL)
 
 
-@pytest.fixture(params=["scripted", "claude, no wall", "claude behind bubblewrap"])
+PLAYS = ("scripted", "claude, no wall", "claude behind bubblewrap")
+
+
+@pytest.fixture(params=few_of(PLAYS, "scripted", "claude behind bubblewrap"))
 def play(
     request: pytest.FixtureRequest, claude: ClaudeRuntime, model: ScriptedModel, vault: Path, home: Path
 ) -> Play:
@@ -432,7 +436,7 @@ class TestWhatIsLeft:
         "cancelled twice": "CancelledError",
     }
 
-    @pytest.mark.parametrize("how", HOW)
+    @pytest.mark.parametrize("how", few_of(HOW, "to its end", "cancelled"))
     async def test_nothing_is_left_however_it_is_left(
         self, stage: Stage, model: ScriptedModel, how: str
     ) -> None:

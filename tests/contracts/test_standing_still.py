@@ -12,9 +12,9 @@ from agents_app.launcher.ended import Process, marked
 from agents_app.sandboxes.base import VaultBusy
 from tests.contracts.runs import PATIENCE, Runs
 from tests.contracts.test_two_agents import agent
+from tests.contracts.walled import on_bubblewrap
 
 PYTHON = sys.executable  # a plain user's launcher has another one
-BUBBLEWRAP = [("bubblewrap", "as we are"), ("bubblewrap", "plain")]
 TICKS = "until [ -e Notes/enough ]; do sleep 0.01; echo >> Notes/ticks; done"
 # It knows who comes by a word in their line, and has one in its own service that it sees by the same.
 LOOKS = """
@@ -41,7 +41,7 @@ def goes_on(file: Path) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("walled", BUBBLEWRAP, ids=" ".join, indirect=True)
+@on_bubblewrap
 @pytest.mark.parametrize(
     "what", ["kill -STOP $$", "kill -KILL $$", "exit 3", "kill -STOP $PPID 1 $$", "exec /nothing"]
 )
@@ -57,7 +57,7 @@ def test_who_keeps_them_from_being_stopped_keeps_the_next_from_starting(
         goes_on(ticks)
 
 
-@pytest.mark.parametrize("walled", BUBBLEWRAP, ids=" ".join, indirect=True)
+@on_bubblewrap
 def test_an_agent_does_not_see_who_stops_it(walled: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     """They would be of the host but for the processes around them."""
     with agent(walled, LOOKS, "Notes/looks") as mark:
@@ -89,7 +89,7 @@ def none_is_left_standing(mark: str) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("walled", BUBBLEWRAP, ids=" ".join, indirect=True)
+@on_bubblewrap
 def test_nobody_is_left_standing_who_was_stopped_in_vain(
     walled: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,7 +128,7 @@ with standing_still(sys.argv[1:2]): pass
 
 
 @pytest.mark.parametrize("turn", range(3))
-@pytest.mark.parametrize("walled", BUBBLEWRAP, ids=" ".join, indirect=True)
+@on_bubblewrap
 def test_nobody_is_left_standing_whose_worker_is_killed_meanwhile(walled: Runs, turn: int) -> None:
     sign = walled.vault / "Notes/stopped"  # root, behind the wall of another user, cannot make it
     with agent(walled, FORKS, "Notes/ticks") as mark:

@@ -14,9 +14,8 @@ from agents_app.launcher.outward import outward
 from agents_app.sandboxes.refused_calls import AF_VSOCK, MACHINES
 from tests.contracts.runs import Runs
 from tests.contracts.test_two_agents import wait_for
-from tests.contracts.walled import SMALL, SYSTEMS_PYTHON, launch, run
+from tests.contracts.walled import SMALL, SYSTEMS_PYTHON, launch, on_bubblewrap, run
 
-BUBBLEWRAP = [("bubblewrap", "as we are"), ("bubblewrap", "plain")]
 MACHINE = MACHINES.get(os.uname().machine)
 REFUSED = MACHINE.refused if MACHINE else ()
 CALLS = f"""
@@ -35,10 +34,7 @@ if os.uname().machine == "x86_64":
 """
 
 
-in_each = pytest.mark.parametrize("walled", BUBBLEWRAP, ids=" ".join, indirect=True)
-
-
-@in_each
+@on_bubblewrap
 @pytest.mark.skipif(REFUSED == (), reason="NOT TESTED: the numbers of calls on this machine are not known.")
 @pytest.mark.skipif(not Path(SYSTEMS_PYTHON).exists(), reason="NOT TESTED: no Python behind all walls.")
 def test_calls_for_which_there_is_no_wall_are_refused(walled: Runs) -> None:
@@ -51,7 +47,7 @@ def test_calls_for_which_there_is_no_wall_are_refused(walled: Runs) -> None:
     assert of_32_bits in ([], ["-38"])
 
 
-@in_each
+@on_bubblewrap
 def test_what_hides_the_kernels_files_is_no_memory_to_write_to(walled: Runs) -> None:
     script = (
         "for each in /proc/*; do [ -d $each ] && (echo x > $each/x) 2>&-; cat $each/x; done 2>&-; echo ran"

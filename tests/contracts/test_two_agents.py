@@ -16,7 +16,7 @@ from agents_app.sandboxes.base import Launch, VaultChanged
 from agents_app.sandboxes.checks import CHANGED, checked, take_back
 from agents_app.sandboxes.looking import look_through
 from tests.contracts.runs import PATIENCE, Runs
-from tests.contracts.walled import give, launch, locks_of, project_of, run
+from tests.contracts.walled import give, launch, locks_of, on_bubblewrap, project_of, run
 from tests.plain_user import acting_as
 
 STARTS = 12
@@ -67,9 +67,7 @@ def what_is_seen(walled: Runs, patterns: tuple[str, ...] | None) -> str:
 
 
 # Not in containers: docker's own program may wait for one in vain whose mounts could not be made.
-@pytest.mark.parametrize(
-    "walled", [("bubblewrap", "as we are"), ("bubblewrap", "plain")], ids=" ".join, indirect=True
-)
+@on_bubblewrap
 @pytest.mark.parametrize("patterns", [None, ()])
 def test_what_one_moves_to_and_fro_the_next_does_not_see(
     walled: Runs, patterns: tuple[str, ...] | None
@@ -86,9 +84,7 @@ until [ -e Notes/enough ]; do mv Z y; mv L Z; mv Z L; mv y Z; done
 """
 
 
-@pytest.mark.parametrize(
-    "walled", [("bubblewrap", "as we are"), ("bubblewrap", "plain")], ids=" ".join, indirect=True
-)
+@on_bubblewrap
 def test_what_one_lays_a_link_in_the_place_of_the_next_does_not_follow(walled: Runs) -> None:
     """It would have been bound into its wall, to be read and written."""
     outside = walled.vault.parent / "outside"
@@ -237,9 +233,7 @@ def test_what_stays_in_its_place_is_let_through(walled: Runs) -> None:
     assert (done.stdout, done.stderr) == ("ran\n", "")
 
 
-@pytest.mark.parametrize(
-    "walled", [("bubblewrap", "as we are"), ("bubblewrap", "plain")], ids=" ".join, indirect=True
-)
+@on_bubblewrap
 @pytest.mark.parametrize(
     ("does", "stays"),
     [

@@ -21,9 +21,14 @@ from agents_app.sandboxes.container import Container
 from agents_app.sandboxes.limits import MB, Limits
 from agents_app.sandboxes.vaults import shown
 from tests.contracts.runs import PATIENCE, Runs
+from tests.depth import few_of
 from tests.plain_user import PLAIN, acting_as
 
 SYSTEMS_PYTHON = "/usr/bin/python3"  # ours may lie where a plain user may not go
+HERE = ("bubblewrap", "as we are")
+on_bubblewrap = pytest.mark.parametrize(
+    "walled", few_of([HERE, ("bubblewrap", "plain")], HERE), ids=" ".join, indirect=True
+)
 SMALL = Limits(memory=64 * MB, processes=40, files=64, file_size=10 * MB, cpu=20, scratch=8 * MB, time=25)
 
 

@@ -27,7 +27,6 @@ from permissions_app.audit.writer import Writer
 from permissions_app.models import AuditChain, AuditRow, AuditSeal
 from tests.agents_app.at_once import at_once
 
-pytestmark = pytest.mark.database
 rows_are_written = pytest.mark.django_db(transaction=True)
 
 ONE, TWO = UUID(int=1), UUID(int=2)
@@ -90,6 +89,7 @@ def writer(database: Database, spool: Spool) -> Iterator[Writer]:
     made.close()
 
 
+@pytest.mark.database
 @rows_are_written
 class TestTheChain:
     def test_each_session_counts_from_one_and_each_row_follows_the_one_before(self) -> None:
@@ -296,6 +296,7 @@ class TestVerifying:
         assert self.found(session=TWO) == ["3 rows are as they were written."]
 
 
+@pytest.mark.database
 @rows_are_written
 class TestSealing:
     def test_only_what_grew_is_sealed_again(self) -> None:
@@ -430,6 +431,7 @@ class TestTheSpool:
         assert "cannot be read" in caplog.text
         assert (spool._folder / "unreadable.jsonl").exists()
 
+    @pytest.mark.database
     def test_several_processes_write_while_it_is_taken_up(self, spool: Spool, database: Database) -> None:
         def act(number: int) -> None:
             for _ in range(20):

@@ -26,7 +26,7 @@ from sessions_app.streaming.log import Hold, HoldLost
 from tests.agents_app.at_once import at_once
 from tests.asked import asks, run_out
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 Ask = Callable[..., ToolRequest]
 
@@ -62,6 +62,7 @@ def told(kind: str) -> list[Any]:
     return list(SessionEvent.objects.filter(type=kind).order_by("seq").values_list("payload", flat=True))
 
 
+@pytest.mark.database
 class TestOneWinner:
     @pytest.mark.parametrize("round_", range(3))
     def test_of_several_who_answer_at_once(self, session: Session, as_ada: Caller, round_: int) -> None:
@@ -188,6 +189,7 @@ class TestALateDenial:
             services.deny(as_ada, late.pk)
 
 
+@pytest.mark.database
 class TestWhereItsTurnIsBeingStopped:
     @pytest.mark.parametrize("act", [services.grant, services.deny])
     def test_nobody_decides_what_it_asks_any_more(self, act: Any, session: Session, as_ada: Caller) -> None:
@@ -444,6 +446,7 @@ class TestOpenCards:
         assert ToolRequest.objects.values().get() == denied
 
 
+@pytest.mark.database
 def test_the_console_decides_many_at_once(session: Session, ada: User, client: Client) -> None:
     requests = [asks(session.pk), asks(session.pk), asks(session.pk, is_question=True)]
     client.force_login(ada)
@@ -487,6 +490,7 @@ def test_the_console_allows_only_what_is_pending(session: Session, ada: User, cl
     assert Turn.objects.count() == 1
 
 
+@pytest.mark.database
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -510,6 +514,7 @@ def test_the_database_refuses_what_must_never_be(session: Session, wrong: dict[s
         ToolRequest.objects.update(**wrong)
 
 
+@pytest.mark.database
 def test_one_pending_request_a_tool_use(session: Session) -> None:
     asks(session.pk, tool_use_id="t")
     with pytest.raises(IntegrityError), transaction.atomic():

@@ -17,7 +17,7 @@ from tests.scripted_model import ScriptedModel
 
 @dataclass(frozen=True)
 class House:
-    """One running Parachute for all tests of a file that kill nothing."""
+    """One running Parachute for many tests."""
 
     up: RunningUp
     model: ScriptedModel
@@ -112,9 +112,22 @@ def program(up: RunningUp) -> Program:
     return Program(up)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def house(tmp_path_factory: pytest.TempPathFactory, tables: Path) -> Iterator[House]:
-    folder = tmp_path_factory.mktemp("house")
+    """For tests that kill nothing."""
+    with furnished(tmp_path_factory.mktemp("house"), tables) as house:
+        yield house
+
+
+@pytest.fixture(scope="session")
+def shaken(tmp_path_factory: pytest.TempPathFactory, tables: Path) -> Iterator[House]:
+    """For tests that kill what `up` starts again."""
+    with furnished(tmp_path_factory.mktemp("shaken"), tables) as house:
+        yield house
+
+
+@contextmanager
+def furnished(folder: Path, tables: Path) -> Iterator[House]:
     variables = variables_for(folder)
     furnish(variables, tables)
     with ScriptedModel() as model, starting(folder, variables) as start:

@@ -1,6 +1,6 @@
 """Read-only boxes of the real processes: whoever is killed, none of its containers is left.
 
-Not marked as the others here are: a run has one engine, so all that need it are in the same lane of it.
+A run has one engine, so this goes with those that need it too, and not with the others here.
 """
 
 from typing import Any
@@ -13,6 +13,8 @@ from tests.engines.fixtures import Engines
 from tests.processes.program import Program, of_type
 from tests.processes.running import RunningUp, StartUp
 from tests.scripted_model import ScriptedModel, calls, in_turn
+
+pytestmark = pytest.mark.depth
 
 PATIENCE = 60.0
 

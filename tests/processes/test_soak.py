@@ -6,7 +6,7 @@ import pytest
 
 from tests.soak.run import soak
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.depth]
 
 SEED = 17  # the same each time; `make soak` takes another each time
 

@@ -21,6 +21,7 @@ import pytest
 
 from agents_app.model.demo.wire import Happening, Reply, Stall, Text
 from sessions_app.streaming.stream import KEEP_ALIVE
+from tests.depth import few_of
 from tests.processes.conftest import House
 from tests.processes.program import TERMINAL, Event, Program
 from tests.processes.running import RunningUp
@@ -245,6 +246,7 @@ async def test_readers_that_come_back_again_and_again_miss_nothing(house: House)
     assert all(deltas == content for seen in (whole, *came_back) for deltas, content in seen.joined)
 
 
+@pytest.mark.depth
 async def test_hundreds_of_readers_at_once_see_the_same(house: House) -> None:
     up, program, model = house.up, house.program, house.model
     before = len(up.lines)
@@ -265,24 +267,25 @@ async def test_hundreds_of_readers_at_once_see_the_same(house: House) -> None:
     assert not cut or "The bus is away" in "\n".join(up.lines[before:])
 
 
-async def test_the_bus_is_killed_again_and_again(
-    up: RunningUp, program: Program, model: ScriptedModel
-) -> None:
+@pytest.mark.parametrize("times", few_of([1, 3], 1))
+async def test_the_bus_is_killed(shaken: House, times: int) -> None:
     """In mid-sentence, with messages that come while it is away. Text may stop until its block is finished;
     rows may not."""
-    gates: dict[int, list[Gate]] = {number: [model.hold() for _ in range(3)] for number in range(3)}
+    up, program, model = shaken.up, shaken.program, shaken.model
+    before = len(up.lines)
+    gates: dict[int, list[Gate]] = {number: [model.hold() for _ in range(times)] for number in range(3)}
     for number, stops in gates.items():
         blocks = [Text(*paced(stop, "", pieces=60)) for stop in stops]
         model.script(f"number {number}.", [Reply(tuple(blocks))])
     async with Readers.of(up, program) as readers:
         sessions = [await readers.post(f"number {number}.") for number in range(3)]
         reads = [
-            asyncio.create_task(readers.until_over(kind(session), turns=4))
+            asyncio.create_task(readers.until_over(kind(session), turns=1 + times))
             for session in sessions
             for kind in (readers.sse, readers.socket)
             for _ in range(8)
         ]
-        for killed in range(3):
+        for killed in range(times):
             stops = [gates[number][killed] for number in range(3)]
             starts = len(re.findall(r"valkey started", up.text))
             up.kill("valkey")
@@ -295,14 +298,14 @@ async def test_the_bus_is_killed_again_and_again(
                 stop.release()
         every = await asyncio.gather(*reads)
     for seen in every:
-        assert seen.endings == ["done"] * 4
-        assert seen.types.count("text") == 6
-    assert "was taken back" not in up.text
+        assert seen.endings == ["done"] * (1 + times)
+        assert seen.types.count("text") == 2 * times
+    assert "was taken back" not in "\n".join(up.lines[before:])
 
 
-async def test_the_database_is_locked_for_three_seconds(
-    up: RunningUp, program: Program, model: ScriptedModel
-) -> None:
+async def test_the_database_is_locked_for_three_seconds(house: House) -> None:
+    up, program, model = house.up, house.program, house.model
+    before = len(up.lines)
     for number in range(6):
         model.script(f"number {number}.", [Reply(tuple(Text(*paced("", pieces=30)) for _ in range(8)))])
     async with Readers.of(up, program) as readers:
@@ -329,7 +332,8 @@ async def test_the_database_is_locked_for_three_seconds(
     assert all(seen.types.count("text") == 9 for seen in every)
     assert all(deltas == content for seen in every for deltas, content in seen.joined)
     assert [seen.endings for seen in greeted] == [["done"]] * 4
-    assert not re.search(r"was taken back|Traceback|database is locked", up.text)
+    said = "\n".join(up.lines[before:])
+    assert not re.search(r"was taken back|Traceback|database is locked", said)
 
 
 def locking(up: RunningUp) -> subprocess.Popen[str]:
@@ -341,6 +345,7 @@ def locking(up: RunningUp) -> subprocess.Popen[str]:
     return locker
 
 
+@pytest.mark.depth
 async def test_a_row_that_nobody_rang_for_comes_with_the_keep_alive(house: House) -> None:
     up, program = house.up, house.program
     async with Readers.of(up, program) as readers:

@@ -82,6 +82,7 @@ def test_what_is_said_next_goes_to_the_worker_that_has_the_session_warm(
     assert hits == [True] * 6
 
 
+@pytest.mark.depth
 def test_both_are_replaced_under_load_and_every_message_is_answered_once(
     up: RunningUp, program: Program, second: SecondWorker, model: ScriptedModel
 ) -> None:

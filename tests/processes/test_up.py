@@ -354,18 +354,15 @@ def test_up_is_small(start_up: StartUp) -> None:
     assert psutil.Process(up.pid).memory_full_info().pss < 24 * 1024 * 1024
 
 
-def test_the_real_thing_starts_tells_how_to_sign_in_and_stops(running_up: RunningUp) -> None:
+def test_the_real_thing_starts_tells_how_to_sign_in_comes_back_and_stops(running_up: RunningUp) -> None:
     assert running_up.sign_in.startswith(f"{running_up.address}/signin/")
     link = running_up.sign_in.rpartition("/")[2].encode()
     assert [path for path in (running_up.home / "logs").iterdir() if link in path.read_bytes()] == []
+    for name in ("valkey", "web", "turns", "background", "model"):
+        running_up.kill(name)
+        running_up.wait_log(f"{name} started", times=2)
+        running_up.wait_health()
     assert running_up.stop() < 10
-
-
-@pytest.mark.parametrize("name", ["valkey", "web", "turns", "background", "model"])
-def test_each_of_the_real_ones_comes_back(name: str, running_up: RunningUp) -> None:
-    running_up.kill(name)
-    running_up.wait_log(f"{name} started", times=2)
-    running_up.wait_health()
 
 
 def test_a_wrong_database_is_one_line(variables: dict[str, str], tmp_path: Path) -> None:

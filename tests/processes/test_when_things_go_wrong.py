@@ -8,6 +8,7 @@ import psutil
 import pytest
 
 from agents_app.model.demo.wire import say
+from tests.depth import few_of
 from tests.processes.conftest import House
 from tests.processes.program import TERMINAL, Program, all_at_once, assert_no_gaps, of_type, rows
 from tests.processes.running import RunningUp, StartUp
@@ -32,9 +33,8 @@ def clis_of(up: RunningUp) -> set[int]:
     return {pid for pid, command in up.left().items() if "--output-format stream-json" in command}
 
 
-def test_a_worker_killed_in_the_middle_of_a_tool(
-    up: RunningUp, program: Program, model: ScriptedModel
-) -> None:
+def test_a_worker_killed_in_the_middle_of_a_tool(shaken: House) -> None:
+    up, program, model = shaken.up, shaken.program, shaken.model
     runs = up.vault / "runs.txt"
     model.script("count", [calls("Bash", command=f"echo ran >> {runs}; sleep 55"), say("It slept.")])
     model.script("interrupted", [say("I looked: it had run.")])
@@ -51,8 +51,9 @@ def test_a_worker_killed_in_the_middle_of_a_tool(
     assert_no_gaps(events)
 
 
-def test_a_worker_killed_in_the_middle_of_text(up: RunningUp, program: Program, model: ScriptedModel) -> None:
+def test_a_worker_killed_in_the_middle_of_text(shaken: House) -> None:
     """What people had read by then is kept, and the agent is told, so that it goes on from there."""
+    up, program, model = shaken.up, shaken.program, shaken.model
     model.script("slowly", [in_turn(say("Half a ", model.hold(), "sentence."), say("sentence."))])
     model.script("interrupted", [say("sentence.")])
     accepted = program.post("slowly, please")
@@ -102,7 +103,8 @@ def test_a_reader_that_leaves_stops_nothing(house: House) -> None:
     assert of_type(events, "done")[0]["response"] == "Half a sentence."
 
 
-def test_twenty_sessions_at_once(house: House) -> None:
+@pytest.mark.parametrize("sessions", few_of([6, 20], 6))
+def test_many_sessions_at_once(house: House, sessions: int) -> None:
     program, model = house.program, house.model
 
     def one(number: int) -> None:
@@ -111,12 +113,11 @@ def test_twenty_sessions_at_once(house: House) -> None:
         assert of_type(events, "done")[0]["response"] == f"This is {number}."
         assert_no_gaps(events)
 
-    all_at_once([partial(one, number) for number in range(20)])
+    all_at_once([partial(one, number) for number in range(sessions)])
 
 
-def test_a_worker_that_is_told_to_stop_hands_its_turn_over(
-    up: RunningUp, program: Program, model: ScriptedModel
-) -> None:
+def test_a_worker_that_is_told_to_stop_hands_its_turn_over(shaken: House) -> None:
+    up, program, model = shaken.up, shaken.program, shaken.model
     gate = breaks_off(model)
     accepted = program.post("slowly, please")
     assert gate.reached.wait(PATIENCE)

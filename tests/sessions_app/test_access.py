@@ -24,7 +24,7 @@ from sessions_app.access.services import (
 )
 from sessions_app.models import Session
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 Clock = Callable[..., None]
 
@@ -250,6 +250,7 @@ def test_a_limited_key_does_not_widen_when_its_workspace_is_gone(
     assert seen_by(caller_of_key(token)) == set()
 
 
+@pytest.mark.database
 def test_seeing_takes_one_query(session: Session, as_ada: Caller, django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(1):
         assert list(Session.objects.visible_to(as_ada).with_activity())
@@ -298,6 +299,7 @@ def test_another_token_is_no_link(ada: User) -> None:
     assert use_sign_in_link("another") is None
 
 
+@pytest.mark.database
 @pytest.mark.django_db(transaction=True)
 def test_of_two_presses_at_once_one_wins(ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both have seen that the link is good before either takes it."""
@@ -323,6 +325,7 @@ def test_of_two_presses_at_once_one_wins(ada: User, monkeypatch: pytest.MonkeyPa
     assert sorted(winners, key=bool) == [None, ada]
 
 
+@pytest.mark.database
 @pytest.mark.django_db(transaction=True)
 def test_of_many_presses_at_once_one_wins(ada: User) -> None:
     def press(token: str) -> bool:

@@ -12,7 +12,7 @@ from sessions_app.models import EventType, Message, Session, SessionEvent, Speak
 from tests.effort import effort
 from tests.sessions_app.transcripts_written import answered, as_jsonl, prompt, put, said, text, uses
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 Ask = Callable[..., Message]
 
@@ -229,6 +229,7 @@ def test_an_id_of_another_kind_is_no_obstacle(session: Session, ask: Ask, odd: A
     assert json.dumps(conversation.messages(session), ensure_ascii=False).encode()
 
 
+@pytest.mark.database
 def test_more_errors_than_a_query_takes_are_no_obstacle(session: Session, ask: Ask) -> None:
     wrong = answered("t", "no")
     wrong["message"]["content"] = [
@@ -281,6 +282,7 @@ def test_a_session_without_turns_has_said_nothing(session: Session) -> None:
     assert conversation.messages(session) == []
 
 
+@pytest.mark.database
 @pytest.mark.parametrize("turns", [1, 30])
 def test_it_takes_four_queries_however_long_it_is(
     session: Session, ask: Ask, turns: int, django_assert_num_queries: Any

@@ -22,6 +22,7 @@ from agents_app.runtimes.claude.servers import Uses, as_sdk
 from agents_app.sandboxes import ENGINES, neighbours, placeholders, vaults
 from agents_app.sandboxes.base import CannotConfine, Launch
 from agents_app.sandboxes.checks import take_back
+from agents_app.tools.offered import OFFERED
 
 DOOR = "http://door.invalid"  # never resolved: the CLI speaks to the door's socket
 CLI = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
@@ -29,11 +30,8 @@ BUFFER = 64 << 20  # a picture of 2 MB would kill the client at the default
 GATE_TIMEOUT = 60.0
 STANDS = "The wall of this process stands."
 
-TOOLS = [
-    *("Read", "Write", "Edit", "NotebookEdit", "Glob", "Grep", "Bash"),
-    *("Task", "TodoWrite", "WebSearch", "AskUserQuestion"),
-]
-TOOLS_WITH_A_NETWORK = [*TOOLS, "WebFetch"]
+TOOLS_WITH_A_NETWORK = [*OFFERED]
+TOOLS = [name for name in OFFERED if name != "WebFetch"]
 
 RETRIES = {
     "CLAUDE_CODE_MAX_RETRIES": "8"
