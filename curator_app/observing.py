@@ -41,6 +41,8 @@ log = logging.getLogger(__name__)
 
 CODE = Path(__file__).resolve().parents[1]
 TOO_LONG = f"It took longer than {services.GIVEN_UP_AFTER:.0f} seconds and was given up."
+# What the CLI would hand on to them: its pass for our door, and a token for its own helpers.
+NOT_THEIRS = ("ANTHROPIC_API_KEY", "CLAUDE_CODE_MESSAGING_TOKEN")
 NO_TOOLS = "Its tools could not be started."
 THE_MODELS_OWN = frozenset({"invalid", "conflict"})
 LONGEST_TROUBLE = 300
@@ -171,7 +173,7 @@ def _server(look: Look) -> dict[str, Any]:
         handed.ADDRESS: settings.PARACHUTE_WEB,
         handed.TOKEN: issue(Audience.CURATOR, session_id, look.run.pk),
         "PYTHONPATH": str(CODE),
-        "ANTHROPIC_API_KEY": "",  # the CLI's pass for its door, which is none of theirs
+        **dict.fromkeys(NOT_THEIRS, ""),
     }
     return {"type": "stdio", "command": sys.executable, "args": arguments, "env": environment}
 

@@ -6,12 +6,15 @@ Tasks only ring: the worker's few threads are for sweeps, which must not wait fo
 
 import asyncio
 import logging
+import os
+import sys
 import threading
 from importlib import import_module
 
 log = logging.getLogger(__name__)
 
 ENDS_WITHIN = 5.0  # seconds
+NICENESS = 10
 
 
 class CuratorWorker:
@@ -48,6 +51,8 @@ class CuratorWorker:
             self._work.cancel()
 
     def _run(self) -> None:
+        if sys.platform == "linux":  # where it is this thread's alone, and of what this thread starts
+            os.nice(NICENESS)  # chats go first
         serving = import_module("curator_app.serving")
         self._work = self._loop.create_task(serving.serve(self._name, self._rung))
         try:

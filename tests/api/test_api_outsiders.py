@@ -66,6 +66,8 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/chat/{session_id}/answer"): {"requestId": "{request_id}", "answers": {"x": "y"}},
     ("POST", "/api/chat/{session_id}/tags"): {"tag": "x"},
     ("POST", "/api/auth/keys"): {"name": "x", "workspaces": ["{workspace}"]},
+    ("POST", "/api/chat/{session_id}/curator/trigger"): {},
+    ("POST", "/api/chat/{session_id}/curator/runs/{run_id}/undo"): {},
     ("PUT", "/api/chat/{session_id}/contexts"): {"paths": ["."]},
     ("POST", "/api/chat/{session_id}/contexts"): {"path": "."},
     ("PUT", "/api/agents/{agent}"): {"content": "---\nname: x\n---\n"},
