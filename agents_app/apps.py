@@ -7,3 +7,6 @@ class AgentsConfig(AppConfig):
 
     def ready(self) -> None:
         from agents_app import receivers  # noqa: F401 - it connects itself
+        from agents_app.tools import own, parachute
+
+        own.makers.append(parachute.server)

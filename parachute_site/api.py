@@ -26,6 +26,7 @@ from sessions_app.access.api import router as access
 from sessions_app.access.models import KeyScope
 from sessions_app.errors import Invalid, NotFound, ParachuteError, TooLarge
 from sessions_app.incidents import incident
+from sessions_app.search.api import router as search
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +71,7 @@ api = Api(
 api.add_router("", chat)
 api.add_router("", permissions)
 api.add_router("", older_paths)
+api.add_router("", search)
 api.add_router("", access, auth=CallerAuth(writes=KeyScope.ADMIN))
 api.add_router("", grants, auth=CallerAuth(writes=KeyScope.ADMIN))
 

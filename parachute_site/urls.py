@@ -4,7 +4,7 @@ from django.urls import URLPattern, URLResolver, path
 from django.views.generic import RedirectView
 
 from parachute_site.api import api
-from parachute_site.pages import settings, signing_in, views, welcome
+from parachute_site.pages import search, settings, signing_in, views, welcome
 
 admin.site.site_title = admin.site.site_header = "Parachute"
 
@@ -14,6 +14,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("chat/<uuid:session_id>/earlier", views.earlier, name="earlier"),
     path("inbox", views.inbox, name="inbox"),
     path("rail", views.rail, name="rail"),
+    path("search", search.show, name="search"),
+    path("search/found", search.found, name="search-found"),
     path("signin", signing_in.sign_in, name="signin"),
     path("signin/<str:token>", signing_in.sign_in_by_link, name="signin-link"),
     path("signout", signing_in.sign_out, name="signout"),

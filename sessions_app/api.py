@@ -6,12 +6,23 @@ from django.utils.translation import gettext as _
 from ninja import Query, Router
 from pydantic import Field
 
-from sessions_app import reading, services
+from sessions_app import labels, reading, services
 from sessions_app.access.caller import Caller
 from sessions_app.errors import Invalid
 from sessions_app.files import attachments
 from sessions_app.files.downloads import DESCRIBED as FILE
-from sessions_app.schemas import PendingTurn, SessionDetail, SessionList, SessionOut, Text, Wire, refusals
+from sessions_app.schemas import (
+    PendingTurn,
+    SessionDetail,
+    SessionList,
+    SessionOut,
+    TagCounts,
+    TagOrder,
+    Tags,
+    Text,
+    Wire,
+    refusals,
+)
 from sessions_app.threads import in_thread
 
 router = Router(tags=["chat"], by_alias=True)
@@ -38,9 +49,8 @@ class ListQuery(Wire):
     "/chat", response={200: SessionList, **refusals(401, 403, 422)}, summary="The sessions you may see"
 )
 async def list_sessions(request: HttpRequest, query: Query[ListQuery]) -> Any:
-    for name in ("tag", "context"):
-        if getattr(query, name):
-            raise Invalid.field(name, _("Sessions have no such thing yet. Leave it out."))
+    if query.context:
+        raise Invalid.field("context", _("Sessions have no such thing yet. Leave it out."))
     wanted = reading.SessionFilter(
         exact={
             "module": query.module,
@@ -49,6 +59,7 @@ async def list_sessions(request: HttpRequest, query: Query[ListQuery]) -> Any:
             "agent_type": query.agent_type,
             "source": query.source,
             "status": query.status,
+            "labels__tag": query.tag.lower(),
         },
         archived=query.archived,
         search=query.search,
@@ -122,6 +133,53 @@ async def unarchive_session(request: HttpRequest, session_id: UUID) -> Any:
 
 def _archived(caller: Caller, session_id: UUID, *, archived: bool) -> SessionOut:
     return SessionOut.of(services.archive(caller, session_id, archived=archived))
+
+
+@router.get(
+    "/chat/tags",
+    response={200: TagCounts, **refusals(401, 403)},
+    summary="The tags of the sessions you may see",
+)
+async def list_tags(request: HttpRequest) -> Any:
+    return {"tags": await in_thread(labels.tags_with_counts)(caller_of(request))}
+
+
+@router.get(
+    "/chat/tags/{path:tag}",
+    response={200: SessionList, **refusals(401, 403, 422)},
+    summary="The sessions with a tag",
+)
+async def sessions_with_tag(
+    request: HttpRequest, tag: str, limit: Annotated[int, Query(ge=1, le=reading.MOST)] = 50
+) -> Any:
+    wanted = reading.SessionFilter(exact={"labels__tag": tag.lower()}, archived="any", limit=limit)
+    return await in_thread(_page)(caller_of(request), wanted)
+
+
+@router.get(
+    "/chat/{uuid:session_id}/tags", response={200: Tags, **refusals(401, 403, 404)}, summary="Its tags"
+)
+async def get_tags(request: HttpRequest, session_id: UUID) -> Any:
+    return {"tags": await in_thread(labels.tags_of)(caller_of(request), session_id)}
+
+
+@router.post(
+    "/chat/{uuid:session_id}/tags",
+    response={200: Tags, **refusals(401, 403, 404, 422)},
+    summary="Put a tag on a session",
+    description="In lower case. One that it has already it keeps.",
+)
+async def add_tag(request: HttpRequest, session_id: UUID, order: TagOrder) -> Any:
+    return {"tags": await in_thread(labels.add_tag)(caller_of(request), session_id, order.tag)}
+
+
+@router.delete(
+    "/chat/{uuid:session_id}/tags/{str:tag}",
+    response={200: Tags, **refusals(401, 403, 404, 422)},
+    summary="Take a tag off a session",
+)
+async def delete_tag(request: HttpRequest, session_id: UUID, tag: str) -> Any:
+    return {"tags": await in_thread(labels.remove_tag)(caller_of(request), session_id, tag)}
 
 
 def caller_of(request: HttpRequest) -> Caller:

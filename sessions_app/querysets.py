@@ -37,7 +37,11 @@ class SessionQuerySet(models.QuerySet[Any]):
 
     def told(self) -> SessionQuerySet:
         """With all that a list or an answer says of a session, in one query."""
-        return self.with_activity().select_related("workspace", "created_by", "continued_from")
+        return (
+            self.with_activity()
+            .select_related("workspace", "created_by", "continued_from")
+            .prefetch_related("labels")
+        )
 
     def with_activity(self) -> SessionQuerySet:
         """Adds `is_active` and `is_waiting`, from which a session's `activity` is told."""

@@ -95,6 +95,7 @@ class SessionOut(Wire):
             workspace=session.workspace.slug,
             activity=_activity(session),
             author=session.author,
+            tags=session.shown_tags,
             continued_from=_continued_from(session),
             parent_session_id=session.parent_id,
             cost_usd=float(session.cost_usd),
@@ -178,6 +179,23 @@ class SessionChange(Order):
         if self.metadata is not None:
             wanted["metadata"] = self.metadata.merged_into(session.metadata)
         return wanted
+
+
+class TagOrder(Order):
+    tag: Text = Field(examples=["garden"])
+
+
+class Tags(Wire):
+    tags: list[str] = Field(examples=[["garden", "plans"]])
+
+
+class TagCount(Wire):
+    tag: str = Field(examples=["garden"])
+    count: int = Field(examples=[3])
+
+
+class TagCounts(Wire):
+    tags: list[TagCount]
 
 
 class PendingTurn(Wire):

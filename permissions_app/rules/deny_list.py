@@ -6,11 +6,12 @@ and Glob come across and that the gate never hears of.
 
 import re
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import translate
 from functools import lru_cache
 from pathlib import Path
 
+from permissions_app.rules.control_files import steers
 from permissions_app.rules.ground import Ground, ground_of
 from permissions_app.rules.paths import Place, fold, folded_parts, is_below
 from permissions_app.rules.private_keys import has_pem_header, private_keys_in
@@ -39,6 +40,13 @@ _PROCESS = re.compile(r"/proc/(\d+|\?|self|thread-self)(/|$)")
 
 def is_secret_name(folded: str) -> bool:
     return folded != EXAMPLE and _SECRET.match(folded) is not None
+
+
+def is_closed(names: Sequence[str]) -> bool:
+    """To the server's own index and pages, by a path's names from the vault's root: what no agent reads, and
+    what steers agents, which is looked at where it is changed."""
+    folded = [fold(name) for name in names]
+    return any(map(is_secret_name, folded)) or steers(folded)
 
 
 @lru_cache(maxsize=512)

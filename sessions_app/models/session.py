@@ -162,6 +162,11 @@ class Session(models.Model):
         return self.created_by.get_username() if self.created_by else None
 
     @property
+    def shown_tags(self) -> list[str]:
+        """Asks the database unless they were fetched with it."""
+        return [label.tag for label in self.labels.all()]
+
+    @property
     def is_shared(self) -> bool:
         return self.visibility == Visibility.WORKSPACE
 

@@ -35,6 +35,7 @@ SHOWN = (
     "status",
     "archived",
     "visibility",
+    "shown_tags",
     "is_active",
     "is_waiting",
 )
@@ -57,7 +58,7 @@ async def follow_list(find_caller: Callable[[], Caller]) -> AsyncGenerator[Page]
 
 
 def _read(caller: Caller) -> tuple[Page, frozenset[int]]:
-    """Three queries, however many sessions there are."""
+    """Four queries, however many sessions there are."""
     workspaces = frozenset(Workspace.objects.visible_to(caller).values_list("pk", flat=True))
     return reading.page(caller, NEWEST), workspaces
 

@@ -90,7 +90,7 @@ export class Rail {
   arrange() {
     for (const old of this.list.querySelectorAll("h2")) old.parentElement.remove();
     let group = "";
-    for (const link of this.list.querySelectorAll("a")) {
+    for (const link of this.list.querySelectorAll("a[data-session]")) {
       link.toggleAttribute("aria-current", link.dataset.session === this.session);
       if (link.dataset.session === this.session) link.setAttribute("aria-current", "page");
       const at = new Date(link.dataset.at);
@@ -115,7 +115,7 @@ export class Rail {
 
   // The chat above or below, for whoever moves by keys.
   step(by) {
-    const links = [...this.list.querySelectorAll("a")];
+    const links = [...this.list.querySelectorAll("a[data-session]")];
     const at = links.findIndex((link) => link.dataset.session === this.session);
     links[at < 0 ? 0 : at + by]?.click();
   }

@@ -8,7 +8,8 @@ here until it is named below with a body that would be good.
 import json
 from base64 import b64encode
 from typing import Any
-from uuid import uuid4
+from urllib.parse import quote
+from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -20,6 +21,7 @@ from permissions_app.models import PermissionGrant
 from sessions_app.access.models import ApiKey, KeyScope
 from sessions_app.access.services import make_key
 from sessions_app.models import Attachment, Session
+from sessions_app.search import indexing
 from sessions_app.threads import in_thread
 from tests.api.conftest import _browser_of
 from tests.api.web import Answer, Web
@@ -30,6 +32,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 OPEN = {("GET", "/api/health"), ("GET", "/api/health/ready")}  # "open and says nothing private"
 # What is foreign is left out here.
 LISTS = {
+    ("GET", "/api/chat/tags"),
+    ("GET", "/api/chat/tags/{tag}"),
+    ("GET", "/api/search"),
     ("GET", "/api/chat"),
     ("GET", "/api/chat/sessions"),
     ("GET", "/api/chat/active-streams"),
@@ -55,6 +60,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/chat/{session_id}/permissions/deny"): {"requestId": "{request_id}"},
     ("POST", "/api/chat/{session_id}/permissions/trust-mode"): {"trustMode": True},
     ("POST", "/api/chat/{session_id}/answer"): {"requestId": "{request_id}", "answers": {"x": "y"}},
+    ("POST", "/api/chat/{session_id}/tags"): {"tag": "x"},
     ("POST", "/api/auth/keys"): {"name": "x", "workspaces": ["{workspace}"]},
     ("POST", "/api/workspaces/{slug}/grants"): {
         "agent": "default",
@@ -75,6 +81,11 @@ OF_THE_WORKSPACE = {  # Ben's business as well, but for what is of the private c
 }
 FOR_OWNERS = {("DELETE", "/api/workspaces/{slug}/grants/{grant_id}")}
 OF_ITS_OWNER = {("DELETE", "/api/auth/keys/{key_id}"), ("POST", "/api/auth/keys")}  # tried by Cy
+
+
+def place(path: str) -> str:
+    """Where a list is asked for, which may need words."""
+    return path.replace("{tag}", quote(PRIVATE)) + ("?q=word" if path == "/api/search" else "")
 
 
 def operations() -> set[tuple[str, str]]:
@@ -109,6 +120,8 @@ async def foreign(ada_calls: Web) -> dict[str, Any]:
     key = await ApiKey.objects.aget(user__username="ada")
     await ApiKey.objects.filter(pk=key.pk).aupdate(name=PRIVATE)
     request = await in_thread(asks)(said["sessionId"], input={"place": PRIVATE})
+    await ada_calls.post(f"/api/chat/{said['sessionId']}/tags", {"tag": PRIVATE})
+    assert await in_thread(indexing.index_session)(UUID(said["sessionId"]))
     return {
         "request_id": request.pk,
         "session_id": said["sessionId"],
@@ -117,6 +130,7 @@ async def foreign(ada_calls: Web) -> dict[str, Any]:
         "key_id": key.pk,
         "workspace": "default",
         "slug": "default",
+        "tag": quote(PRIVATE),
         **await in_thread(_foreign_grants)(said["sessionId"]),
     }
 
@@ -147,12 +161,12 @@ def test_every_route_of_the_streams_is_known_here() -> None:
 async def test_cy_gets_404_and_changes_nothing(
     method: str, path: str, foreign: dict[str, Any], cy_calls: Web, cy_browser: Web, ada_calls: Web
 ) -> None:
-    before = [(await ada_calls.get(path)).json for _, path in sorted(LISTS)]
+    before = [(await ada_calls.get(place(path))).json for _, path in sorted(LISTS)]
     for cy in (cy_calls, cy_browser):
         answer = await ask(cy, method, path, foreign)
         assert answer.refused == (404, "not_found")
         assert PRIVATE.encode() not in answer.body
-    assert [(await ada_calls.get(path)).json for _, path in sorted(LISTS)] == before
+    assert [(await ada_calls.get(place(path))).json for _, path in sorted(LISTS)] == before
 
 
 async def in_the_same_workspace(ben: User) -> tuple[Web, Web]:
@@ -168,13 +182,13 @@ OF_ONE_CHAT = sorted({*FOR_ONE} - OF_THE_WORKSPACE - FOR_OWNERS - OF_ITS_OWNER)
 async def test_a_private_chat_is_not_there_for_a_member_of_its_workspace(
     method: str, path: str, foreign: dict[str, Any], ben: User, ada_calls: Web
 ) -> None:
-    before = [(await ada_calls.get(path)).json for _, path in sorted(LISTS)]
+    before = [(await ada_calls.get(place(path))).json for _, path in sorted(LISTS)]
     named_in_body = ("POST", "/api/workspaces/{slug}/grants")
     for bens in await in_the_same_workspace(ben):
         answer = await ask(bens, method, path, foreign)
         assert answer.refused == ((422, "invalid") if (method, path) == named_in_body else (404, "not_found"))
         assert PRIVATE.encode() not in answer.body
-    assert [(await ada_calls.get(path)).json for _, path in sorted(LISTS)] == before
+    assert [(await ada_calls.get(place(path))).json for _, path in sorted(LISTS)] == before
 
 
 @pytest.mark.parametrize(("method", "path"), sorted(LISTS | OF_THE_WORKSPACE))
@@ -183,7 +197,8 @@ async def test_no_list_of_its_workspace_mentions_a_private_chat(
 ) -> None:
     for query in ("", f"?parent={foreign['session_id']}", "?search=word&archived=any", "?workspace=default"):
         for bens in await in_the_same_workspace(ben):
-            answer = await bens.get(filled(path, foreign) + query)
+            where = filled(place(path), foreign)
+            answer = await bens.get(where + (query.replace("?", "&") if "?" in where else query))
             assert answer.status == 200
             assert foreign["session_id"].encode() not in answer.body
             assert PRIVATE.encode() not in answer.body
@@ -195,7 +210,7 @@ async def test_a_foreign_id_is_answered_as_an_unknown_one(
 ) -> None:
     ids = ("session_id", "turn_id", "attachment_id", "request_id")
     unknown: dict[str, Any] = {name: uuid4() for name in ids}
-    unknown |= {"grant_id": uuid4(), "grant_request_id": uuid4(), "slug": "nowhere"}
+    unknown |= {"tag": "unknown", "grant_id": uuid4(), "grant_request_id": uuid4(), "slug": "nowhere"}
     unknown |= {"key_id": 10**9, "workspace": "nowhere"}
     of_foreign, of_unknown = [await ask(cy_calls, method, path, each) for each in (foreign, unknown)]
     assert (of_foreign.status, of_foreign.body) == (of_unknown.status, of_unknown.body)
@@ -204,7 +219,9 @@ async def test_a_foreign_id_is_answered_as_an_unknown_one(
 @pytest.mark.parametrize(("method", "path"), sorted(LISTS))
 async def test_no_list_mentions_it(method: str, path: str, foreign: dict[str, Any], cy_calls: Web) -> None:
     for query in ("", f"?parent={foreign['session_id']}", "?search=word&archived=any", "?workspace=default"):
-        answer = await cy_calls.get(path + query)
+        answer = await cy_calls.get(
+            place(path) + (query.replace("?", "&") if path == "/api/search" else query)
+        )
         assert answer.status == 200
         assert foreign["session_id"].encode() not in answer.body
         assert PRIVATE.encode() not in answer.body

@@ -164,7 +164,6 @@ async def test_children_are_listed_with_their_parent_only(ada_calls: Web) -> Non
         "cursor=MDAwMS0wMS0wMSAwMDAwMDAwMC0wMDAwLTAwMDAtMDAwMC0wMDAwMDAwMDAwMDA=",
         "search=%00",
         "module=%00",
-        "tag=garden",
     ],
 )
 async def test_a_query_that_cannot_be_meant_is_422_and_names_its_field(query: str, ada_calls: Web) -> None:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from parachute_site.asgi import application
 from sessions_app.streaming.sse import OPENING
@@ -216,8 +216,8 @@ class Web:
         pairs = [(name.lower().encode(), value.encode("latin-1")) for name, value in together.items()]
         return {
             "type": kind,
-            "path": where.path,
-            "raw_path": quote(where.path).encode(),
+            "path": unquote(where.path),
+            "raw_path": where.path.encode(),
             "query_string": where.query.encode(),
             "headers": pairs,
             "scheme": "http",

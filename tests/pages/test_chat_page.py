@@ -113,7 +113,7 @@ def test_an_outsider_gets_neither_the_past_nor_the_title(
         assert cys.get(path.replace(where, f"/chat/{uuid4()}")).status_code == 404
         assert browser.get(path).status_code == 302
     assert browser.get("/rail").status_code == 302
-    assert "question" not in cys.get("/rail?search=question").content.decode()
+    assert "data-session" not in cys.get("/rail?search=question").content.decode()
 
 
 def test_the_list_is_searched_by_what_stands_in_it(as_ada_in: Client, as_ada: Caller) -> None:

@@ -1,0 +1,146 @@
+"""The server `parachute`, which every session has: finding notes and chats, and tags of its own chat.
+
+What it finds is what whoever reads its answers may see (`Scope.of_session`), asked anew at each call: a chat
+may be shared, or not any more, while its agent's process rests.
+"""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from agents_app.tools.own import Arguments, OwnServer, OwnTool, ToolRefused
+from sessions_app import labels
+from sessions_app.errors import ParachuteError
+from sessions_app.history import conversation
+from sessions_app.models import Session
+from sessions_app.search.finding import Hit, Scope, Wish, find
+from sessions_app.search.models import ContentType
+from sessions_app.threads import in_thread
+
+NAME = "parachute"
+MOST, USUAL = 50, 10
+LONGEST_TOLD = 20_000  # characters of a chat, its newest
+
+Work = Callable[[Session, Arguments], Any]
+
+_TEXT = {"type": "string", "minLength": 1, "maxLength": 500}
+_LIMIT = {"type": "integer", "minimum": 1, "maximum": MOST}
+
+
+def server(session: Session) -> OwnServer:
+    session_id = session.pk
+
+    def tool(name: str, description: str, work: Work, *required: str, **properties: Any) -> OwnTool:
+        async def call(arguments: Arguments, use_id: str) -> Any:
+            return await in_thread(_done)(session_id, work, arguments)
+
+        schema = {"type": "object", "properties": properties, "required": list(required)}
+        return OwnTool(name, description, schema | {"additionalProperties": False}, call)
+
+    return OwnServer(
+        NAME,
+        (
+            tool("search_vault", SEARCH_VAULT, _search_vault, "query", query=_TEXT, limit=_LIMIT),
+            tool("search_sessions", SEARCH_SESSIONS, _search_sessions, "query", query=_TEXT, limit=_LIMIT),
+            tool("get_session", GET_SESSION, _get_session, "session_id", session_id={"type": "string"}),
+            tool("list_recent_sessions", LIST_RECENT, _list_recent, limit=_LIMIT),
+            tool("add_tag", "Puts a tag on this chat.", _add_tag, "tag", tag=_TEXT),
+            tool("remove_tag", "Takes a tag off this chat.", _remove_tag, "tag", tag=_TEXT),
+        ),
+    )
+
+
+SEARCH_VAULT = (
+    "Searches the notes of the vault by their words, best first. For files whose place is known use Read."
+)
+SEARCH_SESSIONS = "Searches earlier chats by what was said in them, best first."
+GET_SESSION = "The newest of what was said in a chat that a search or the list has named."
+LIST_RECENT = "The chats in which something was said last, newest first."
+
+
+def _done(session_id: UUID, work: Work, arguments: Arguments) -> Any:
+    session = Session.objects.filter(pk=session_id).first()
+    if session is None:
+        raise ToolRefused("invalid", "This chat is not there any more.")
+    try:
+        return work(session, arguments)
+    except ParachuteError as error:
+        raise ToolRefused(error.code, error.message) from error
+
+
+def _search_vault(session: Session, given: Arguments) -> Any:
+    kinds = (ContentType.DOCUMENT, ContentType.JOURNAL)
+    return {"results": [{"path": hit.path, **_told(hit)} for hit in _found(session, given, *kinds)]}
+
+
+def _search_sessions(session: Session, given: Arguments) -> Any:
+    found = _found(session, given, ContentType.SESSION)
+    return {"results": [{"session_id": str(hit.session_id), **_told(hit)} for hit in found]}
+
+
+def _found(session: Session, given: Arguments, *kinds: str) -> list[Hit]:
+    wish = Wish(given["query"], kinds=kinds, limit=given.get("limit", USUAL))
+    return [hit for hit in find(Scope.of_session(session), wish) if hit.session_id != session.pk]
+
+
+def _told(hit: Hit) -> dict[str, Any]:
+    return {"title": hit.title, "excerpt": hit.excerpt, "changed_at": hit.changed_at.isoformat()}
+
+
+def _get_session(session: Session, given: Arguments) -> Any:
+    try:
+        wanted = UUID(given["session_id"])
+    except ValueError as error:
+        raise ToolRefused("invalid", "This is no id of a chat.") from error
+    found = _seen_by(session).filter(pk=wanted).first()
+    if found is None:
+        raise ToolRefused("not_found", "There is no such chat, or it may not be seen here.")
+    return {**_line(found), "summary": found.summary, "messages": _newest(found)}
+
+
+def _newest(session: Session) -> list[dict[str, str]]:
+    """As much of its end as fits."""
+    kept: list[dict[str, str]] = []
+    room = LONGEST_TOLD
+    for message in reversed(conversation.messages(session)):
+        texts = [block["text"] for block in message["content"] if block.get("type") == "text"]
+        text = "\n\n".join(filter(None, texts))
+        if not text:
+            continue
+        kept.append({"role": message["role"], "text": text[-room:]})
+        room -= len(text)
+        if room <= 0:
+            break
+    return kept[::-1]
+
+
+def _list_recent(session: Session, given: Arguments) -> Any:
+    recent = _seen_by(session).filter(archived=False, parent=None).exclude(pk=session.pk)
+    newest = recent.order_by("-last_accessed")[: given.get("limit", USUAL)]
+    return {"sessions": [_line(each) for each in newest]}
+
+
+def _line(session: Session) -> dict[str, str]:
+    at = session.last_accessed.isoformat()
+    return {"session_id": str(session.pk), "title": session.title, "last_accessed": at}
+
+
+def _seen_by(session: Session) -> Any:
+    return Session.objects.filter(Scope.of_session(session).sessions)
+
+
+@transaction.atomic
+def _add_tag(session: Session, given: Arguments) -> Any:
+    return {"tags": labels.put_tag(_locked(session), given["tag"])}
+
+
+@transaction.atomic
+def _remove_tag(session: Session, given: Arguments) -> Any:
+    return {"tags": labels.take_tag(_locked(session), given["tag"])}
+
+
+def _locked(session: Session) -> Session:
+    locked: Session = Session.objects.select_for_update().get(pk=session.pk)
+    return locked

@@ -1,0 +1,1 @@
+"""Finding what was said and what is written in the vault: what is indexed, how, and who finds it."""

@@ -1,0 +1,153 @@
+"""Finding: by words and by meaning, both orders merged, and each content once.
+
+Whose eyes are looked through is a `Scope`: a caller's, or those of a session's agent. Nothing is read but
+through it.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Q
+
+from sessions_app.access.caller import Caller
+from sessions_app.models.session import Session, Visibility
+from sessions_app.querysets import is_theirs_or_shared
+from sessions_app.search.models import Chunk
+
+MOST_WORDS = 12
+LOOKED_AT = 200  # chunks of an order
+K = 60  # of reciprocal rank fusion: how much less the second counts than the first
+AROUND = 140  # characters of an excerpt on each side of the first word
+_WORD = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which chunks may be found. What is in no session is its workspace's."""
+
+    chunks: Q
+    sessions: Q
+
+    @classmethod
+    def of_caller(cls, caller: Caller) -> "Scope":
+        mine = is_theirs_or_shared(caller, "manifest__session")
+        chunks = caller.within("manifest__workspace") & (Q(manifest__session=None) | mine)
+        return cls(chunks, caller.within("workspace") & is_theirs_or_shared(caller))
+
+    @classmethod
+    def of_session(cls, session: Session) -> "Scope":
+        """Its agent finds what whoever reads its answers may see: of a private one that is its author, of a
+        shared one everybody in the workspace."""
+        of_chunk = Q(manifest__session__visibility=Visibility.WORKSPACE)
+        seen = Q(visibility=Visibility.WORKSPACE)
+        if not session.is_shared and session.created_by_id is not None:
+            of_chunk |= Q(manifest__session__created_by=session.created_by_id)
+            seen |= Q(created_by=session.created_by_id)
+        chunks = Q(manifest__workspace=session.workspace_id) & (Q(manifest__session=None) | of_chunk)
+        return cls(chunks, Q(workspace=session.workspace_id) & seen)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is looked for, and where."""
+
+    text: str
+    kinds: tuple[str, ...] = ()
+    tag: str = ""
+    workspace: str = ""
+    since: datetime | None = None
+    limit: int = 20
+
+    @property
+    def words(self) -> list[str]:
+        return _WORD.findall(self.text.lower())[:MOST_WORDS]
+
+    def narrows(self) -> Q:
+        wanted = Q()
+        if self.kinds:
+            wanted &= Q(manifest__content_type__in=self.kinds)
+        if self.tag:
+            wanted &= Q(manifest__session__labels__tag=self.tag.lower())
+        if self.workspace:
+            wanted &= Q(manifest__workspace__slug=self.workspace)
+        if self.since:
+            wanted &= Q(manifest__changed_at__gte=self.since)
+        return wanted
+
+
+@dataclass
+class Hit:
+    content_id: str
+    content_type: str
+    title: str
+    workspace: str
+    session_id: UUID | None
+    path: str
+    changed_at: datetime
+    excerpt: str = ""
+    marks: list[tuple[int, int]] = field(default_factory=list)
+    score: float = 0.0
+    ways: set[str] = field(default_factory=set)
+
+    @property
+    def matched(self) -> str:
+        return "both" if len(self.ways) > 1 else next(iter(self.ways))
+
+
+def find(scope: Scope, wish: Wish) -> list[Hit]:
+    if not wish.words:
+        return []
+    hits: dict[str, Hit] = {}
+    _add(hits, "text", _by_words(scope, wish), wish)
+    return sorted(hits.values(), key=lambda hit: -hit.score)[: wish.limit]
+
+
+def _by_words(scope: Scope, wish: Wish) -> Sequence[Chunk]:
+    """Those with all of the words; where there are few, those with some of them behind these."""
+    found = Chunk.objects.filter(scope.chunks, wish.narrows()).select_related("manifest__workspace")
+    every = list(found.with_words(wish.words, all_of_them=True)[:LOOKED_AT])
+    if len(every) >= wish.limit or len(wish.words) == 1:
+        return every
+    known = {chunk.pk for chunk in every}
+    some = found.with_words(wish.words, all_of_them=False)[:LOOKED_AT]
+    return [*every, *(chunk for chunk in some if chunk.pk not in known)]
+
+
+def _add(hits: dict[str, Hit], way: str, found: Iterable[Chunk], wish: Wish) -> None:
+    """Each content counts by its best chunk, which is also what is shown of it."""
+    seen = set[str]()
+    for chunk in found:
+        manifest = chunk.manifest
+        if manifest.pk in seen:
+            continue
+        seen.add(manifest.pk)
+        hit = hits.get(manifest.pk)
+        if hit is None:
+            hit = hits[manifest.pk] = Hit(
+                content_id=manifest.pk,
+                content_type=manifest.content_type,
+                title=manifest.title,
+                workspace=manifest.workspace.slug,
+                session_id=manifest.session_id,
+                path=manifest.path,
+                changed_at=manifest.changed_at,
+            )
+            hit.excerpt, hit.marks = excerpt(chunk.text, wish.words)
+        hit.score += 1 / (K + len(seen))
+        hit.ways.add(way)
+
+
+def excerpt(text: str, words: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
+    """A part of the text around the first of the words, and where in it they stand."""
+    pattern = re.compile("|".join(rf"(?<![^\W_]){re.escape(word)}" for word in words), re.IGNORECASE)
+    first = pattern.search(text)
+    start = max(0, first.start() - AROUND) if first else 0
+    shown = text[start : start + 2 * AROUND]
+    if start:
+        shown = f"…{shown}"
+    if start + 2 * AROUND < len(text):
+        shown += "…"
+    return shown, [match.span() for match in pattern.finditer(shown)]

@@ -1,0 +1,235 @@
+"""What is indexed, when it changes, and who finds it."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from agents_app.turns.said.opening import Opening, open_turn
+from sessions_app.access.caller import Caller
+from sessions_app.access.models import Workspace
+from sessions_app.access.services import caller_of_user
+from sessions_app.files import closed
+from sessions_app.models import Chunk, IndexManifest, Session, SessionTag
+from sessions_app.search import indexing
+from sessions_app.search.chunking import LONGEST, SIZE, chunks
+from sessions_app.search.finding import Hit, Scope, Wish, excerpt, find
+from tests.sharing import share
+
+pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture(autouse=True)
+def no_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agents_app.turns.held.ringing.send", lambda args, queue: None)
+
+
+@pytest.fixture
+def write(vault: Path) -> Write:
+    def write(path: str, text: str = "They ripen in October.") -> Path:
+        (vault / path).parent.mkdir(parents=True, exist_ok=True)
+        (vault / path).write_text(text)
+        return vault / path
+
+    return write
+
+
+def found(caller: Caller, text: str, **more: Any) -> list[Hit]:
+    return find(Scope.of_caller(caller), Wish(text, **more))
+
+
+def paths(hits: list[Hit]) -> list[str]:
+    return [hit.path for hit in hits]
+
+
+def a_chat(caller: Caller, text: str, **more: Any) -> Session:
+    session: Session = Session.objects.get(pk=open_turn(caller, Opening(text, **more)).session_id)
+    indexing.index_session(session.pk)
+    return session
+
+
+class TestNotes:
+    def test_a_note_is_found_by_its_words_until_they_are_others(self, as_ada: Caller, write: Write) -> None:
+        write("Garden/Quinces.md", "# Quinces\n\nThey ripen in October, after the first frost.")
+        indexing.index_changed()
+        for text in ("frost", "OCTOBER", "octob", "first quinces", "frost nowhere"):
+            assert paths(found(as_ada, text)) == ["Garden/Quinces.md"], text
+        (hit, *_) = found(as_ada, "frost")
+        assert (hit.title, hit.content_type, hit.matched) == ("Quinces", "document", "text")
+        assert [hit.excerpt[start:end] for start, end in hit.marks] == ["frost"]
+        write("Garden/Quinces.md", "Nothing of them any more.")
+        indexing.index_changed()
+        assert found(as_ada, "frost") == []
+        assert paths(found(as_ada, "anymore nothing")) == ["Garden/Quinces.md"]
+
+    def test_a_note_that_is_gone_is_found_no_more(self, as_ada: Caller, write: Write) -> None:
+        note = write("Quinces.md")
+        indexing.index_changed()
+        note.unlink()
+        assert indexing.index_changed() == 1
+        assert not Chunk.objects.filter(text__contains="October").exists()
+        assert found(as_ada, "October") == []
+
+    def test_what_has_not_changed_is_not_read(
+        self, write: Write, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for number in range(30):
+            write(f"Notes/{number}.md", f"number {number}")
+        assert indexing.index_changed() == 31
+        monkeypatch.setattr(indexing, "_note", None)
+        assert indexing.index_changed() == 0
+
+    @pytest.mark.parametrize(
+        "path",
+        [
+            ".env",
+            "sub/.env",
+            ".env.local.md",
+            "id_rsa.md",
+            ".ssh/notes.md",
+            ".claude/skills/x/SKILL.md",
+            "Agents/gardener.md",
+            "CLAUDE.md",
+            "sub/AGENTS.md",
+            "agent-sessions/copy.md",
+            "Chat/assets/2026-11-20/x.md",
+            "Chat/imports/claude/x.md",
+            ".obsidian/x.md",
+            "picture.png",
+        ],
+    )
+    def test_what_no_agent_reads_and_what_steers_them_is_not_indexed(
+        self, as_ada: Caller, write: Write, path: str
+    ) -> None:
+        write(path)
+        indexing.index_changed()
+        assert found(as_ada, "October") == []
+
+    def test_without_rules_nothing_is(
+        self, as_ada: Caller, write: Write, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(closed, "rules", [])
+        write("Quinces.md")
+        indexing.index_changed()
+        assert found(as_ada, "October") == []
+
+    def test_links_circles_closed_files_and_foreign_bytes_keep_nothing_from_being_indexed(
+        self, as_ada: Caller, write: Write, vault: Path, tmp_path: Path
+    ) -> None:
+        (tmp_path / "outside.md").write_text("October outside")
+        (vault / "link.md").symlink_to(tmp_path / "outside.md")
+        (vault / "circle").symlink_to(vault)
+        (vault / "bytes.md").write_bytes(b"October \xff\xfe\x00 bytes")
+        write("huge.md").write_bytes(b"October " * (1 << 20))
+        (vault / "a" / "folder.md").mkdir(parents=True)
+        write("deep/" * 60 + "x.md")
+        write("Quinces.md")
+        indexing.index_changed()
+        assert sorted(paths(found(as_ada, "October"))) == ["Quinces.md", "bytes.md"]
+        assert IndexManifest.objects.get(path="huge.md").problem == "It is larger than 4 MB."
+
+
+class TestChats:
+    def test_a_chat_is_its_authors_to_find_until_it_is_shared(
+        self, as_ada: Caller, as_ben: Caller, as_cy: Caller
+    ) -> None:
+        session = a_chat(as_ada, "When are the medlars ripe?")
+
+        def who() -> list[bool]:
+            return [bool(found(each, "medlars")) for each in (as_ada, as_ben, as_cy)]
+
+        assert who() == [True, False, False]
+        share(session.pk)
+        assert who() == [True, True, False]
+
+    def test_an_agent_finds_what_whoever_reads_its_answers_may_see(
+        self, as_ada: Caller, as_ben: Caller, write: Write
+    ) -> None:
+        own, other = a_chat(as_ada, "medlars of mine"), a_chat(as_ada, "medlars of before")
+        bens, shared = a_chat(as_ben, "medlars of ben"), a_chat(as_ben, "medlars of all")
+        share(shared.pk)
+        write("Medlars.md", "medlars in a note")
+        indexing.index_changed()
+
+        def seen(session: Session) -> set[Any]:
+            hits = find(Scope.of_session(Session.objects.get(pk=session.pk)), Wish("medlars"))
+            return {hit.session_id or hit.path for hit in hits}
+
+        assert seen(own) == {own.pk, other.pk, shared.pk, "Medlars.md"}
+        share(own.pk)
+        assert seen(own) == {own.pk, shared.pk, "Medlars.md"}
+        assert bens.pk in seen(bens)
+
+    def test_those_that_changed_are_indexed_and_no_others(self, as_ada: Caller) -> None:
+        session = a_chat(as_ada, "When are the medlars ripe?")
+        a_chat(as_ada, "pears")
+        assert indexing.index_sessions() == 0
+        Session.objects.filter(pk=session.pk).update(title="Services")
+        assert indexing.index_sessions() == 1
+        assert [hit.title for hit in found(as_ada, "services")] == ["Services"]
+
+    def test_one_that_is_deleted_is_found_no_more(self, as_ada: Caller) -> None:
+        a_chat(as_ada, "medlars").delete()
+        assert found(as_ada, "medlars") == []
+        assert not Chunk.objects.exists()
+
+
+def test_a_foreign_workspaces_note_is_not_found(
+    as_ada: Caller, as_cy: Caller, write: Write, cy: User
+) -> None:
+    """Though their vault has one of the same name. (As it happens, it is the same folder here.)"""
+    write("Quinces.md")
+    indexing.index_changed()
+    ada, cy_too = found(as_ada, "October"), found(caller_of_user(cy), "October")
+    assert (paths(ada), paths(cy_too)) == (["Quinces.md"], ["Quinces.md"])
+    assert ada[0].content_id != cy_too[0].content_id
+
+
+def test_it_is_narrowed_by_kind_tag_workspace_and_time(as_ada: Caller, write: Write) -> None:
+    session = a_chat(as_ada, "medlars")
+    SessionTag.objects.create(session=session, tag="garden")
+    write("Daily/2026-11-20.md", "medlars")
+    write("Medlars.md", "medlars")
+    indexing.index_changed()
+    later = timezone.now() + timedelta(days=1)
+    for more, count in (
+        ({}, 3),
+        ({"kinds": ("session",)}, 1),
+        ({"kinds": ("journal", "document")}, 2),
+        ({"tag": "Garden"}, 1),
+        ({"workspace": "default"}, 3),
+        ({"workspace": "nowhere"}, 0),
+        ({"since": later}, 0),
+        ({"limit": 1}, 1),
+    ):
+        assert len(found(as_ada, "medlars", **more)) == count, more
+
+
+@pytest.mark.parametrize(
+    "text", ['"', "* OR -x", "NEAR(a b)", "'; DROP TABLE", "🦆", "a:b^c", "(((", "\\", "x" * 5_000, "", "!"]
+)
+def test_signs_of_a_query_language_are_only_signs(as_ada: Caller, write: Write, text: str) -> None:
+    write("Quinces.md")
+    indexing.index_changed()
+    assert found(as_ada, text) == []
+    assert paths(found(as_ada, f"{text} october"[-60:])) in (["Quinces.md"], [])
+
+
+def test_pieces_end_with_sentences_overlap_and_lose_nothing() -> None:
+    text = " ".join(f"Sentence number {n} says that quinces ripen." for n in range(60))
+    pieces = chunks(f"# Head\n\n{text}\n\n{'x' * 3_000}")
+    assert all(len(piece) <= max(SIZE + LONGEST, LONGEST) for piece in pieces)
+    assert all(f"number {n} says" in " ".join(pieces) for n in range(60))
+    assert pieces[1].split()[0] in pieces[0]
+
+
+def test_an_excerpt_is_around_the_word() -> None:
+    shown, marks = excerpt("a " * 300 + "Quince " + "b " * 300, ["quin"])
+    assert (shown[0], shown[-1]) == ("…", "…")
+    assert [shown[start:end] for start, end in marks] == ["Quin"]
