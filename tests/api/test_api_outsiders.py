@@ -72,8 +72,6 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/chat/{session_id}/contexts"): {"path": "."},
     ("PUT", "/api/agents/{agent}"): {"content": "---\nname: x\n---\n"},
     ("POST", "/api/agents/{agent}/accept-rights"): {},
-    ("POST", "/api/chat/{session_id}/curator/trigger"): {},
-    ("POST", "/api/chat/{session_id}/curator/runs/{run_id}/undo"): {},
     ("POST", "/api/workspaces/{slug}/grants"): {
         "agent": "default",
         "details": {"childAgentId": "writer"},
