@@ -1,5 +1,7 @@
 """Sessions in the console: all are there, and of somebody else's private ones no words."""
 
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -12,7 +14,7 @@ from tests.pages.conversations import said_and_answered
 pytestmark = pytest.mark.django_db(transaction=True)
 
 WORD = "Medlars"
-WHERE = {"session": Session, "turn": Turn, "message": Message, "sessionevent": SessionEvent}
+WHERE: dict[str, Any] = {"session": Session, "turn": Turn, "message": Message, "sessionevent": SessionEvent}
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
