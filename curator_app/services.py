@@ -100,13 +100,19 @@ def trigger(caller: Caller, session_id: UUID) -> None:
     """Somebody wants the newest exchange looked at, due or not. One that waits already is enough."""
     session = sessions.locked(caller, session_id)
     if not is_on(session):
-        raise CuratorIsOff(_("The curator is off here. An owner of the workspace can turn it on."))
+        raise CuratorIsOff(_why_off())
     newest = exchanges(session_id).last()
     if newest is None:
         raise NothingToLookAt(_("There is no answer yet that the curator could look at."))
     if not CuratorRun.objects.filter(session=session_id, status=RunStatus.QUEUED, turn=newest).exists():
         number = exchanges(session_id).count()
         CuratorRun.objects.create(session=session, turn=newest, exchange_number=number, is_by_hand=True)
+
+
+def _why_off() -> str:
+    if not settings.PARACHUTE_CURATOR:
+        return _("The curator is off on this server (PARACHUTE_CURATOR). Who runs it can turn it on.")
+    return _("The curator is off in this workspace. An owner of it can turn it on.")
 
 
 def claim_next() -> CuratorRun | None:
@@ -181,7 +187,8 @@ def _end(run_id: UUID, sdk_session: UUID | None, *, forget: bool = False, **colu
     if forget:
         metadata.pop(SDK_SESSION, None)
     Session.objects.filter(pk=session.pk).update(metadata=metadata)
-    record(session.pk, EventType.SESSION_UPDATED, {"curatorLastRun": on_the_wire(run)})
+    told = {"metadata": metadata, "curatorLastRun": on_the_wire(run)}
+    record(session.pk, EventType.SESSION_UPDATED, told)
     return True
 
 

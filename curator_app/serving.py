@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 from django.conf import settings
+from django.db import DatabaseError
 
 from agents_app.model import chosen
 from agents_app.model.door import Door
@@ -38,13 +39,19 @@ async def serve(name: str, rung: asyncio.Event) -> None:
 async def _look_at_what_waits(door: Door, runtime: Runtime) -> None:
     try:
         while run := await in_thread(services.claim_next)():
-            try:
-                await door.lead_to(await in_thread(chosen.current)())
-            finally:
-                await observe(run, runtime)
+            await _look_for_key(door)
+            await observe(run, runtime)
             await in_thread(_let_go_if_deleted)(run)
     except Exception:
         log.exception("The curator stopped in the middle of what waits; it goes on with the next ring.")
+
+
+async def _look_for_key(door: Door) -> None:
+    """What a person enters counts from the next run on."""
+    try:
+        await door.lead_to(await in_thread(chosen.current)())
+    except DatabaseError:
+        log.exception("Which model answers could not be read; the curator asks the one before.")
 
 
 def _let_go_if_deleted(run: CuratorRun) -> None:

@@ -80,7 +80,11 @@ async def test_title_summary_and_log_are_written_and_told(
     assert list(line) == ["ts", "session_id", "session_title", "agent_type", "exchange_number", "summary"]
     assert (line["session_id"], line["summary"]) == (str(session_id), "Asked about quinces.")
     changes = await told(session_id)
-    assert [*map(list, changes)] == [["title", "titleSource"], ["summary"], ["curatorLastRun"]]
+    assert [*map(list, changes)] == [
+        ["title", "titleSource"],
+        ["summary"],
+        ["metadata", "curatorLastRun"],
+    ]
     assert changes[-1]["curatorLastRun"]["actions"] == run.actions
 
 
