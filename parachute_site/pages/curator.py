@@ -56,7 +56,7 @@ def _may_write(caller: Caller, session_id: UUID) -> bool:
 
 
 def _shown(run: CuratorRun, session: Session, *, may_write: bool) -> dict[str, Any]:
-    return {"run": run, "may_undo": may_write and bool(services.undoable(session, run))}
+    return {"run": run, "undo": services.undoable(session, run) if may_write else {}}
 
 
 @never_cache
