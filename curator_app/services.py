@@ -5,13 +5,13 @@ The moves of a run are conditional UPDATEs; what a tool of the curator changes i
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -115,11 +115,25 @@ def _why_off() -> str:
     return _("The curator is off in this workspace. An owner of it can turn it on.")
 
 
-def claim_next() -> CuratorRun | None:
-    """The one that has waited longest, of a session in which none runs."""
+def waits_since() -> datetime | None:
+    """Of the run that has waited longest and could be claimed."""
+    return _claimable().values_list("created_at", flat=True).first()
+
+
+def is_busy() -> bool:
+    """Somebody is being answered."""
+    return Turn.objects.filter(status=TurnStatus.RUNNING).exists()
+
+
+def _claimable() -> QuerySet[CuratorRun]:
     running = CuratorRun.objects.filter(session=OuterRef("session"), status=RunStatus.RUNNING)
     waiting = CuratorRun.objects.filter(status=RunStatus.QUEUED).exclude(Exists(running))
-    for session_id in waiting.order_by("created_at").values_list("session_id", flat=True)[:100]:
+    return waiting.order_by("created_at")
+
+
+def claim_next() -> CuratorRun | None:
+    """The one that has waited longest, of a session in which none runs."""
+    for session_id in _claimable().values_list("session_id", flat=True)[:100]:
         if run := _claim(session_id):
             return run
     return None

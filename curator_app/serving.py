@@ -7,6 +7,7 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import DatabaseError
+from django.utils import timezone
 
 from agents_app.model import chosen
 from agents_app.model.door import Door
@@ -18,6 +19,10 @@ from sessions_app.models import Session
 from sessions_app.threads import in_thread
 
 log = logging.getLogger(__name__)
+
+BREATH = 1.0  # seconds after an exchange
+MOST_PATIENCE = 20.0
+LOOKS_EVERY = 0.5
 
 
 async def serve(name: str, rung: asyncio.Event) -> None:
@@ -38,12 +43,23 @@ async def serve(name: str, rung: asyncio.Event) -> None:
 
 async def _look_at_what_waits(door: Door, runtime: Runtime) -> None:
     try:
-        while run := await in_thread(services.claim_next)():
+        while await _let_chats_go_first() and (run := await in_thread(services.claim_next)()):
             await _look_for_key(door)
             await observe(run, runtime)
             await in_thread(_let_go_if_deleted)(run)
     except Exception:
         log.exception("The curator stopped in the middle of what waits; it goes on with the next ring.")
+
+
+async def _let_chats_go_first() -> bool:
+    """Waits while somebody is being answered or, just after an answer, may say more. For a while only: in a
+    house where there is always somebody it would never be its turn. Says whether anything waits."""
+    while (since := await in_thread(services.waits_since)()) is not None:
+        waited = (timezone.now() - since).total_seconds()
+        if waited >= MOST_PATIENCE or (waited >= BREATH and not await in_thread(services.is_busy)()):
+            return True
+        await asyncio.sleep(LOOKS_EVERY)
+    return False
 
 
 async def _look_for_key(door: Door) -> None:
