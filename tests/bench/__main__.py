@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from time import monotonic
@@ -26,7 +26,7 @@ from tests.bench.alone import Alone
 from tests.bench.measures import Row
 from tests.bench.ours import Ours
 from tests.bench.waiting import pss
-from tests.browser.house import House, signed_in
+from tests.browser.house import House, Shell, signed_in
 from tests.processes.program import Program
 from tests.processes.running import REAL, RunningUp, free_port
 from tests.scripted_model import ScriptedModel
@@ -109,9 +109,12 @@ def behind_walls(folder: Path) -> list[Row]:
 def page_of_messages(folder: Path) -> list[Row]:
     """In a home of its own: its first start prints the link by which a person gets in."""
     (folder / "page/vault").mkdir(parents=True)
-    with ScriptedModel() as model, running(folder / "page", model.url) as (up, _):
-        variables = environment(folder / "page", model.url)
-        return page.of_200_messages(House(up, model, Program(up), variables, signed_in(up)))
+    with (
+        ScriptedModel() as model,
+        running(folder / "page", model.url) as (up, _),
+        closing(Shell(environment(folder / "page", model.url))) as shell,
+    ):
+        return page.of_200_messages(House(up, model, Program(up), signed_in(up), shell))
 
 
 def at_the_door(folder: Path) -> list[Row]:

@@ -198,7 +198,7 @@ def test_older_turns_come_by_scrolling_and_nothing_jumps(house: House, tab: Tab)
 
 
 def test_keys_are_enough(house: House, tab: Tab) -> None:
-    tab.open().ask("by keys")
+    tab.open_past("by keys")
     tab.page.keyboard.press("Control+k")
     expect(tab.page.get_by_label("Find a chat")).to_be_focused()
     tab.page.keyboard.type("by keys")
