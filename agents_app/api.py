@@ -8,6 +8,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Body, Status
 
 from agents_app import answers
+from agents_app.prompts import api as prompts
 from agents_app.rights import acting, changing
 from agents_app.schemas import (
     AbortOut,
@@ -31,7 +32,7 @@ from sessions_app.api import caller_of, router
 from sessions_app.schemas import SessionChange, SessionOut, refusals
 from sessions_app.threads import in_thread
 
-__all__ = ["router"]
+__all__ = ["prompts", "router"]
 
 REFUSED = refusals(401, 403, 404, 409, 413, 422, 429, 503)
 STREAMS = {"responses": {200: {"content": {"text/event-stream": {"example": answers.EXAMPLE}}}}}

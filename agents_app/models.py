@@ -7,6 +7,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from agents_app.model.endpoint import Credential
+from sessions_app.access.models import Workspace
 
 
 class Worker(models.Model):
@@ -62,3 +63,26 @@ class FirstRun(models.Model):
 
     def __str__(self) -> str:
         return f"the first run, {self.at}"
+
+
+class AgentRights(models.Model):
+    """What of an agent's file counts where it speaks of rights: what people accepted, less what the file has
+    given up since. Without a row it has those of the default agent."""
+
+    workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="+")
+    slug = models.CharField(max_length=100)
+    accepted = models.JSONField()
+    hash = models.CharField(max_length=64)  # of `accepted`: who changes it says from which
+    accepted_at = models.DateTimeField(null=True)  # by a person; null: nobody was asked yet
+    accepted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+
+    class Meta:
+        verbose_name = verbose_name_plural = _("rights of agents")
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "slug"], name="an_agent_has_rights_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.slug

@@ -29,6 +29,11 @@ class ChatRequest(Order):
     )
     session_id: str | None = Field(None, description='Absent, null or "new": a new session', examples=["new"])
     workspace: str | None = Field(None, description="A slug; yours that is oldest, if none")
+    agent: str | None = Field(
+        None, description="A slug; the workspace's default agent, if none", examples=["default"]
+    )
+    agent_path: str | None = Field(None, description="Its file in the vault, instead of the slug")
+    agent_type: str | None = Field(None, description="What the session's list can be filtered by")
     model: str | None = None
     module: Literal["chat", "daily", "build"] = "chat"
     system_prompt: str | None = Field(None, description="Instead of the preset, for a new session")
@@ -40,6 +45,9 @@ class ChatRequest(Order):
     recovery_mode: Literal["inject_context", "fresh_start"] | None = Field(
         None, description="Not to resume the agent: tell it what was said, or start anew"
     )
+    contexts: list[str] = Field(
+        [], description="Folders of the vault whose AGENTS.md or CLAUDE.md a new session's agent is told"
+    )
     attachments: list[AttachmentIn] = Field(
         [], description="At most 10 files. With one of them the message may be empty"
     )
@@ -50,6 +58,9 @@ class ChatRequest(Order):
             message=self.message,
             session_id=_session_id(self.session_id),
             workspace=self.workspace,
+            agent=self.agent or None,
+            agent_path=self.agent_path or None,
+            agent_type=self.agent_type or "",
             model=self.model,
             module=self.module,
             system_prompt=self.system_prompt or "",
@@ -59,6 +70,7 @@ class ChatRequest(Order):
             continued_from=self.continued_from,
             trust_level=self.trust_level,
             recovery=self.recovery_mode or "",
+            contexts=tuple(self.contexts),
             attachments=tuple(_given(number, file) for number, file in enumerate(self.attachments)),
         )
 

@@ -2,13 +2,11 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from django.http import HttpRequest, StreamingHttpResponse
-from django.utils.translation import gettext as _
 from ninja import Query, Router
 from pydantic import Field
 
 from sessions_app import labels, reading, services
 from sessions_app.access.caller import Caller
-from sessions_app.errors import Invalid
 from sessions_app.files import attachments
 from sessions_app.files.downloads import DESCRIBED as FILE
 from sessions_app.schemas import (
@@ -49,8 +47,6 @@ class ListQuery(Wire):
     "/chat", response={200: SessionList, **refusals(401, 403, 422)}, summary="The sessions you may see"
 )
 async def list_sessions(request: HttpRequest, query: Query[ListQuery]) -> Any:
-    if query.context:
-        raise Invalid.field("context", _("Sessions have no such thing yet. Leave it out."))
     wanted = reading.SessionFilter(
         exact={
             "module": query.module,
@@ -60,6 +56,7 @@ async def list_sessions(request: HttpRequest, query: Query[ListQuery]) -> Any:
             "source": query.source,
             "status": query.status,
             "labels__tag": query.tag.lower(),
+            "contexts__path": query.context,
         },
         archived=query.archived,
         search=query.search,

@@ -43,9 +43,17 @@ def write_copies() -> int:
     return changed
 
 
-def remove_copy(session: Session) -> None:
-    """With its session, unless somebody has edited it."""
-    _tried(session, _take_away)
+def remove(vault: Path, copy: SessionCopy) -> None:
+    """Of a session that is deleted, unless somebody has edited it. After commit."""
+    folder, _, name = copy.path.rpartition("/")
+    try:
+        with Folder.at(vault) as root, root.below(folder) as inside:
+            if _hash(inside.read(name)) == copy.content_hash:
+                inside.remove(name)
+    except FileNotFoundError:
+        return  # somebody has taken it away
+    except OSError as error:
+        log.warning("The copy %s of a deleted chat stays: %s", copy.path, error.strerror)
 
 
 def _sessions() -> QuerySet[Session]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from agents_app.rights.models import is_allowed_model
 from agents_app.rights.trust import is_above
 from agents_app.sandboxes import walls
 from sessions_app.access.caller import Caller
@@ -35,14 +36,15 @@ def too_high(most: TrustLevel) -> str:
     return f"At most “{most.label}” is allowed here. Give the chat that trust level, or start a new one."
 
 
-def allowed_model(wanted: str | None) -> str:
+def allowed_model(wanted: str | None, default: str = "") -> str:
+    """`default` is the workspace's: one that is not allowed any more does not count."""
     allowed = settings.PARACHUTE_MODELS
-    if wanted and wanted not in allowed:
+    if wanted and not is_allowed_model(wanted):
         raise ModelNotAllowed(
             _("The model %(wanted)s is not allowed here. Choose one of: %(allowed)s.")
             % {"wanted": repr(wanted), "allowed": ", ".join(allowed)}
         )
-    return wanted or str(allowed[0])
+    return wanted or (default if default and is_allowed_model(default) else str(allowed[0]))
 
 
 def allowed_directory(workspace: Workspace, trust: str, wanted: str) -> str:

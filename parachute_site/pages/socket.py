@@ -8,8 +8,10 @@ from uuid import UUID
 
 from django.db.models import Q
 from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
 
 from agents_app.consumers import ChatSocket
+from parachute_site.pages import live
 from parachute_site.pages.frame import in_rail
 from parachute_site.pages.telling import Event, Item, Telling, inbox_item
 from parachute_site.pages.writing import Writing
@@ -17,7 +19,7 @@ from permissions_app.frames import request_of
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import KeyScope
 from sessions_app.consumers import Message
-from sessions_app.errors import NotFound
+from sessions_app.errors import Invalid, NotFound, ParachuteError
 from sessions_app.history.past import ANSWERS
 from sessions_app.models import EventType, Session, SessionEvent
 from sessions_app.models.event import TERMINAL
@@ -46,7 +48,30 @@ class PageSocket(ChatSocket):
         if "inbox" in order:
             self._waiting.clear()
             await self._say_inbox([], is_all=True)
+        if (part := order.get("part")) is not None:
+            await self._follow_part(str(part), str(order.get("of", "")))
+            return
         await super().follow(order)
+
+    async def _follow_part(self, part: str, of: str) -> None:
+        """A part of a page beside the chat: told anew each time that it is another."""
+        self.caller_who_may(KeyScope.READ)
+        if part not in live.PARTS:
+            raise Invalid.field("part", _("There is no such part."))
+        self._stop_following(followed := f"part {part}")
+        self._following[followed] = self.begin(self._pass_on_part(part, of))
+
+    async def _pass_on_part(self, part: str, of: str) -> None:
+        shown: str | None = None
+        try:
+            while True:
+                html = await in_thread(live.drawn)(self.caller_who_may(KeyScope.READ), part, of)
+                if html != shown:
+                    await self.say({"type": "part", "part": part, "of": of, "html": html})
+                shown = html
+                await asyncio.sleep(live.LOOKS_EVERY)
+        except ParachuteError as error:
+            await self._refuse(error, None)
 
     async def say_asked(self, news: list[Payload]) -> None:
         if news:

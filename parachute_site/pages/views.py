@@ -11,7 +11,8 @@ from django.views.decorators.http import require_safe
 
 from agents_app.model import chosen
 from agents_app.model.demo.story import CHIPS
-from parachute_site.pages import reach
+from agents_app.rights.allowed import allowed_model
+from parachute_site.pages import casting, curator, reach
 from parachute_site.pages.frame import LISTED, caller_in, in_rail
 from parachute_site.pages.sharing import sharing
 from parachute_site.pages.telling import Telling, TurnTold
@@ -117,19 +118,37 @@ def _visible(request: HttpRequest, session_id: UUID) -> Session:
         raise Http404 from error
 
 
+def _first(writable: list[Workspace], wanted: str) -> Workspace | None:
+    """The one that a link names, else the oldest."""
+    named = [each for each in writable if each.slug == wanted]
+    return next(iter(named or writable), None)
+
+
+def _models(workspace: Workspace | None, session: Session | None) -> list[tuple[str, bool]]:
+    """Each that may be chosen, and whether it is: one of a family may run that the list has no name for."""
+    allowed = [*settings.PARACHUTE_MODELS]
+    usual = allowed_model(None, workspace.default_model if workspace else "")
+    chosen = session.model if session else usual
+    return [(name, name == chosen) for name in dict.fromkeys([*allowed, usual, chosen])]
+
+
 def _page(request: HttpRequest, session: Session | None = None) -> dict[str, Any]:
+    wanted = request.GET
     caller, is_demo = caller_in(request), chosen.current().is_demo
     writable = list(Workspace.objects.filter(caller.within("", MAY_WRITE)).distinct())
-    workspace = session.workspace if session else next(iter(writable), None)
+    workspace = session.workspace if session else _first(writable, wanted.get("workspace", ""))
     return {
         **in_rail(reading.page(caller, reading.SessionFilter(exact={}, limit=LISTED))),
         "place": "chats",
         "is_demo": is_demo,
         "chips": CHIPS if is_demo else (),
-        "models": settings.PARACHUTE_MODELS,
+        "models": _models(workspace, session),
+        "agents": casting.choices(writable, workspace, session, wanted.get("agent", "")),
+        "chosen_workspace": workspace,
         "trust_levels": reach.choices(caller, workspace, session) if workspace else [],
         "acting": reach.switch(caller, session),
-        "sharing": sharing(caller, session, writable),
+        "sharing": sharing(caller, session, sorted(writable, key=lambda each: each != workspace)),
+        **curator.chip(session),
         "workspaces": writable,
         "may_write": workspace in writable,
         "is_member": bool(workspace) or Workspace.objects.visible_to(caller).exists(),

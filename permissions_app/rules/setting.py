@@ -20,6 +20,11 @@ class Patterns:
     write: tuple[str, ...] = ()
     bash: tuple[str, ...] = ()
 
+    def and_those_of(self, other: "Patterns") -> "Patterns":
+        if other == Patterns():
+            return self
+        return Patterns(self.read + other.read, self.write + other.write, self.bash + other.bash)
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -39,6 +44,7 @@ class Setting:
     patterns: Patterns = Patterns()
     trust_mode: bool = True  # "Act without asking"
     agent_writes: tuple[str, ...] | None = None  # `write_permissions` of its agent; None: it has none
+    agent_allows: Patterns = Patterns()  # what people accepted of its definition
     has_read_strangers: bool = False  # text of the web or of a stranger: it may have been told what to do
     named_hosts: frozenset[str] = frozenset()  # that a person named in this session
     closed: Path | None = None  # a folder with files of other chats,

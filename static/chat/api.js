@@ -5,7 +5,7 @@ import { words } from "./html.js";
 
 export async function call(method, path, body, headers = {}) {
   const answer = await send(method, path, {
-    headers: { "X-CSRFToken": token(), "Content-Type": "application/json", Prefer: "respond-async", ...headers },
+    headers: { "X-CSRFToken": csrf(), "Content-Type": "application/json", Prefer: "respond-async", ...headers },
     body: body && JSON.stringify(body),
   });
   const found = await answer.json().catch(() => ({}));
@@ -35,7 +35,7 @@ async function send(method, path, more) {
   return answer.status === 401 || new URL(answer.url).pathname === "/signin" ? toSignIn() : answer;
 }
 
-function token() {
+export function csrf() {
   // From the cookie each time: signing in again in another tab changes it.
   return document.cookie.match(/(?:^|; )csrftoken=([^;]*)/)?.[1] ?? "";
 }

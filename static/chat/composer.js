@@ -1,6 +1,7 @@
 // Says things: a message, one that waits, one into the turn that runs; and stops what runs.
 
 import { call } from "./api.js";
+import { Casting } from "./casting.js";
 import { Draft } from "./drafts.js";
 import { base64, Files } from "./files.js";
 import { element, icon, words } from "./html.js";
@@ -31,6 +32,7 @@ export class Composer {
     this.stop.addEventListener("click", () => this.abort());
     this.field.addEventListener("input", () => this.changed());
     this.field.addEventListener("keydown", (event) => this.pressed(event));
+    this.casting = new Casting(this.form);
     for (const name of ["model", "trust"]) {
       const choice = this.choice(name);
       choice.dataset.was = choice.value;
@@ -133,7 +135,7 @@ export class Composer {
   chosen() {
     const workspace = this.form.querySelector("#workspace")?.value;
     const trustLevel = this.choice("trust").value;
-    return { model: this.choice("model").value, ...(trustLevel && { trustLevel }), ...(workspace && { workspace }) };
+    return { ...this.casting.chosen(), ...(trustLevel && { trustLevel }), ...(workspace && { workspace }) };
   }
 
   // In a chat that is there, a choice counts from the next message on.

@@ -1,6 +1,7 @@
 // A page beside the chat: the rail works as everywhere, and what changes by itself is replaced when it has.
 
-import { fragment } from "./html.js";
+import { csrf } from "./api.js";
+import { element, fragment } from "./html.js";
 import { badge, Rail } from "./rail.js";
 import { Stream } from "./stream.js";
 
@@ -36,7 +37,16 @@ function replace({ part, of, html }) {
   if (!place || place.querySelector("textarea:focus, input:focus, select:focus")) return;
   const held = place.contains(document.activeElement) && document.activeElement.id;
   place.replaceChildren(fragment(html));
+  place.querySelectorAll("form[method=post]").forEach(arm);
   if (held) document.getElementById(held)?.focus();
+}
+
+// What was drawn for nobody's request has no token of this browser in its forms.
+function arm(form) {
+  if (form.querySelector("[name=csrfmiddlewaretoken]")) return;
+  const token = element("input");
+  Object.assign(token, { type: "hidden", name: "csrfmiddlewaretoken", value: csrf() });
+  form.append(token);
 }
 
 stream.open();

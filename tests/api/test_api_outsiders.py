@@ -7,13 +7,16 @@ here until it is named below with a body that would be good.
 
 import json
 from base64 import b64encode
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
+from curator_app.models import CuratorRun
 from parachute_site.api import api
 from parachute_site.asgi import application
 from permissions_app.grants import request_grant
@@ -40,6 +43,7 @@ LISTS = {
     ("GET", "/api/chat/active-streams"),
     ("GET", "/api/auth/keys"),
     ("GET", "/api/permissions"),
+    ("GET", "/api/agents"),
 }
 ENDLESS_LISTS = {("GET", "/api/permissions/stream")}  # tried by an outsider in test_api_permissions.py
 BODIES: dict[tuple[str, str], Any] = {
@@ -62,6 +66,12 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/chat/{session_id}/answer"): {"requestId": "{request_id}", "answers": {"x": "y"}},
     ("POST", "/api/chat/{session_id}/tags"): {"tag": "x"},
     ("POST", "/api/auth/keys"): {"name": "x", "workspaces": ["{workspace}"]},
+    ("POST", "/api/chat/{session_id}/curator/trigger"): {},
+    ("POST", "/api/chat/{session_id}/curator/runs/{run_id}/undo"): {},
+    ("PUT", "/api/chat/{session_id}/contexts"): {"paths": ["."]},
+    ("POST", "/api/chat/{session_id}/contexts"): {"path": "."},
+    ("PUT", "/api/agents/{agent}"): {"content": "---\nname: x\n---\n"},
+    ("POST", "/api/agents/{agent}/accept-rights"): {},
     ("POST", "/api/workspaces/{slug}/grants"): {
         "agent": "default",
         "details": {"childAgentId": "writer"},
@@ -78,8 +88,21 @@ PRIVATE = "a word that nobody else may read"
 OF_THE_WORKSPACE = {  # Ben's business as well, but for what is of the private chat
     ("GET", "/api/workspaces/{slug}/grants"),
     ("GET", "/api/workspaces/{slug}/grant-requests"),
+    ("GET", "/api/agents/{agent}"),
+    ("PUT", "/api/agents/{agent}"),
+    ("DELETE", "/api/agents/{agent}"),
+    ("GET", "/api/agents/{agent}/prompt"),
 }
-FOR_OWNERS = {("DELETE", "/api/workspaces/{slug}/grants/{grant_id}")}
+QUERIES = {
+    "/api/agents/{agent}": "?workspace={workspace}",
+    "/api/agents/{agent}/accept-rights": "?workspace={workspace}",
+    "/api/agents/{agent}/prompt": "?workspace={workspace}",
+    "/api/chat/{session_id}/contexts": "?path=.",
+}
+FOR_OWNERS = {
+    ("DELETE", "/api/workspaces/{slug}/grants/{grant_id}"),
+    ("POST", "/api/agents/{agent}/accept-rights"),
+}
 OF_ITS_OWNER = {("DELETE", "/api/auth/keys/{key_id}"), ("POST", "/api/auth/keys")}  # tried by Cy
 
 
@@ -106,15 +129,18 @@ def filled(wanted: Any, known: dict[str, Any]) -> Any:
 
 
 async def ask(web: Web, method: str, path: str, known: dict[str, Any]) -> Answer:
-    if method in ("POST", "PATCH"):
+    where = filled(path + QUERIES.get(path, ""), known)
+    if method in ("POST", "PATCH", "PUT"):
         body = json.dumps(filled(BODIES[method, path], known)).encode()
-        return await web.ask(method, filled(path, known), body)
-    return await web.ask(method, filled(path, known))
+        return await web.ask(method, where, body)
+    return await web.ask(method, where)
 
 
 @pytest.fixture
-async def foreign(ada_calls: Web) -> dict[str, Any]:
+async def foreign(ada_calls: Web, vault: Path) -> dict[str, Any]:
     """What is Ada's, by the names that paths have for it."""
+    (vault / "Agents").mkdir()
+    (vault / "Agents" / "gardener.md").write_text("---\nname: Gardener\nspawn: [reader]\n---\n")
     file = {"fileName": f"{PRIVATE}.md", "base64Data": b64encode(PRIVATE.encode()).decode()}
     said = await ada_calls.say(PRIVATE, attachments=[file])
     key = await ApiKey.objects.aget(user__username="ada")
@@ -124,15 +150,29 @@ async def foreign(ada_calls: Web) -> dict[str, Any]:
     assert await in_thread(indexing.index_session)(UUID(said["sessionId"]))
     return {
         "request_id": request.pk,
+        "run_id": (await in_thread(_curated)(said["sessionId"], said["turnId"])).pk,
         "session_id": said["sessionId"],
         "turn_id": said["turnId"],
         "attachment_id": (await Attachment.objects.aget()).pk,
         "key_id": key.pk,
         "workspace": "default",
         "slug": "default",
+        "agent": "gardener",
         "tag": quote(PRIVATE),
         **await in_thread(_foreign_grants)(said["sessionId"]),
     }
+
+
+def _curated(session_id: str, turn_id: str) -> CuratorRun:
+    return CuratorRun.objects.create(
+        session_id=session_id,
+        turn_id=turn_id,
+        exchange_number=1,
+        status="done",
+        ended_at=timezone.now(),
+        actions=["update_title"],
+        title_after=PRIVATE,
+    )
 
 
 def _foreign_grants(session_id: str) -> dict[str, Any]:
@@ -191,7 +231,9 @@ async def test_a_private_chat_is_not_there_for_a_member_of_its_workspace(
     assert [(await ada_calls.get(place(path))).json for _, path in sorted(LISTS)] == before
 
 
-@pytest.mark.parametrize(("method", "path"), sorted(LISTS | OF_THE_WORKSPACE))
+@pytest.mark.parametrize(
+    ("method", "path"), sorted(LISTS | {each for each in OF_THE_WORKSPACE if each[0] == "GET"})
+)
 async def test_no_list_of_its_workspace_mentions_a_private_chat(
     method: str, path: str, foreign: dict[str, Any], ben: User
 ) -> None:
@@ -208,10 +250,10 @@ async def test_no_list_of_its_workspace_mentions_a_private_chat(
 async def test_a_foreign_id_is_answered_as_an_unknown_one(
     method: str, path: str, foreign: dict[str, Any], cy_calls: Web
 ) -> None:
-    ids = ("session_id", "turn_id", "attachment_id", "request_id")
+    ids = ("session_id", "turn_id", "attachment_id", "request_id", "run_id")
     unknown: dict[str, Any] = {name: uuid4() for name in ids}
     unknown |= {"tag": "unknown", "grant_id": uuid4(), "grant_request_id": uuid4(), "slug": "nowhere"}
-    unknown |= {"key_id": 10**9, "workspace": "nowhere"}
+    unknown |= {"key_id": 10**9, "workspace": "nowhere", "agent": "nobody"}
     of_foreign, of_unknown = [await ask(cy_calls, method, path, each) for each in (foreign, unknown)]
     assert (of_foreign.status, of_foreign.body) == (of_unknown.status, of_unknown.body)
 
@@ -222,6 +264,9 @@ async def test_no_list_mentions_it(method: str, path: str, foreign: dict[str, An
         answer = await cy_calls.get(
             place(path) + (query.replace("?", "&") if path == "/api/search" else query)
         )
+        if path == "/api/agents" and "workspace" in query:
+            assert answer.refused == (404, "not_found")  # it is of one workspace, which is not his
+            continue
         assert answer.status == 200
         assert foreign["session_id"].encode() not in answer.body
         assert PRIVATE.encode() not in answer.body

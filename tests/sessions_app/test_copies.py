@@ -6,6 +6,7 @@ import pytest
 import yaml
 from django.contrib.auth.models import User
 
+from agents_app.turns.said.deleting import delete
 from sessions_app import copies
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace
@@ -81,6 +82,19 @@ def test_a_private_chat_in_company_has_none_and_loses_what_it_had(
     assert copies.write_copies() == 1
     Session.objects.update(visibility="private")
     assert (copies.write_copies(), texts(vault)) == (1, {})
+
+
+@pytest.mark.parametrize("is_edited", [False, True])
+def test_it_goes_with_its_chat_unless_somebody_has_edited_it(
+    alone: None, as_ada: Caller, vault: Path, is_edited: bool
+) -> None:
+    session = a_chat(as_ada)
+    copies.write_copies()
+    if is_edited:
+        (name,) = texts(vault)
+        (vault / "agent-sessions" / name).write_text("mine")
+    delete(as_ada, session.pk)
+    assert bool(texts(vault)) is is_edited
 
 
 def test_a_workspace_may_want_none(alone: None, workspace: Workspace, as_ada: Caller, vault: Path) -> None:

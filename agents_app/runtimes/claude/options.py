@@ -22,6 +22,7 @@ from agents_app.runtimes.claude.servers import Uses, as_sdk
 from agents_app.sandboxes import ENGINES, neighbours, placeholders, vaults
 from agents_app.sandboxes.base import CannotConfine, Launch
 from agents_app.sandboxes.checks import take_back
+from agents_app.tools.offered import OFFERED
 
 DOOR = "http://door.invalid"  # never resolved: the CLI speaks to the door's socket
 CLI = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
@@ -29,11 +30,8 @@ BUFFER = 64 << 20  # a picture of 2 MB would kill the client at the default
 GATE_TIMEOUT = 60.0
 STANDS = "The wall of this process stands."
 
-TOOLS = [
-    *("Read", "Write", "Edit", "NotebookEdit", "Glob", "Grep", "Bash"),
-    *("Task", "TodoWrite", "WebSearch", "AskUserQuestion"),
-]
-TOOLS_WITH_A_NETWORK = [*TOOLS, "WebFetch"]
+TOOLS_WITH_A_NETWORK = [*OFFERED]
+TOOLS = [name for name in OFFERED if name != "WebFetch"]
 
 RETRIES = {
     "CLAUDE_CODE_MAX_RETRIES": "8"
@@ -140,7 +138,7 @@ def launch_for(request: RunRequest, *, papers: Path, mark: str, doors: Doors, un
         directory=request.directory,
         vault=request.vault,
         writable=(request.config,),
-        readable=(CLI, papers, doors.model, *filter(_is_plain_file, request.opened)),
+        readable=(CLI, papers, doors.model, *_shown(request)),
         masked=request.masked,
     )
     launch = doors.web(launch) if doors.web else launch
@@ -148,6 +146,11 @@ def launch_for(request: RunRequest, *, papers: Path, mark: str, doors: Doors, un
         return request.sandbox.confine(launch)
     until.ends.callback(request.sandbox.end, mark)
     return request.sandbox.confine(_with_vault(launch, request, until))
+
+
+def _shown(request: RunRequest) -> list[Path]:
+    files = [*request.opened, *([request.mcp_file] if request.mcp_file else [])]
+    return [*filter(_is_plain_file, files)]
 
 
 def _patience() -> dict[str, str]:
@@ -232,6 +235,8 @@ def _extra(request: RunRequest, papers: Path) -> dict[str, str | None]:
         "system-prompt-snapshot": "off",  # or a resume keeps the old prompt
         "replay-user-messages": None,  # what was said is told back once it is read
     }
+    if request.mcp_file:
+        extra["mcp-config"] = str(request.mcp_file)
     if request.append:
         append = papers / "append.md"
         append.write_text(request.append)

@@ -9,8 +9,11 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 
+from agents_app.definitions.agents import offered
+from agents_app.definitions.choosing import Cast, cast_of
+from agents_app.definitions.rights import Rights
 from agents_app.errors import AgentError
-from agents_app.prompts import contexts
+from agents_app.prompts.assembled import Prompt, assembled
 from agents_app.rights.acting import is_somebodys
 from agents_app.rights.allowed import too_high
 from agents_app.rights.trust import is_above, most_for
@@ -25,7 +28,7 @@ from agents_app.turns.said.saying import about
 from permissions_app.audit import PLATFORM
 from permissions_app.audit.decisions import TurnAudit
 from permissions_app.rules.control_files import control_files_in
-from permissions_app.rules.setting import Setting, Trust
+from permissions_app.rules.setting import Patterns, Setting, Trust
 from permissions_app.session_permissions import acts_unwalled, acts_without_asking, patterns_of
 from sessions_app.access.models import TrustLevel
 from sessions_app.files import attachments
@@ -47,27 +50,32 @@ class Prepared:
 
 def prepare(turn: Turn, unresumable: str = "") -> Prepared:
     session: Session = turn.session
-    warnings: list[Row] = []
     vault = _vault(session)
-    _check_floor(session)
+    cast = cast_of(session)
+    warnings: list[Row] = [_warning(each.code, each.title, each.message) for each in cast.warned]
+    _check_floor(session, cast.rights)
     directory = _directory(session, vault, warnings)
     wall = wall_for(session.trust_level, session.workspace)
     if wall.warning:
         warnings.append(_warning("no_wall", "No wall here", wall.warning))
     start = start_of(turn, vault, directory, unresumable=unresumable)
-    # A system prompt of one's own stands alone; the context files belong to the preset.
-    context = contexts.NONE if session.system_prompt else contexts.assemble(vault, directory)
-    request = _request(turn, start, context, vault, directory, wall.sandbox)
-    setting = _setting(session, request, start.message)
+    chosen = list(session.contexts.values_list("path", flat=True))
+    prompt = assembled(
+        cast.definition, own=session.system_prompt, vault=vault, directory=directory, chosen=chosen
+    )
+    request = _as_its_agent(
+        _request(turn, start, prompt, vault, directory, wall.sandbox), session, cast.rights
+    )
+    setting = _setting(session, request, start.message, cast.rights)
     if closed := _closed(session, vault):
         request, setting = _without_others(closed, request, setting)
-    rows = _announcement(session, start, warnings, _about_prompt(session, context, setting))
+    rows = _announcement(session, start, warnings, _about_prompt(cast, session, prompt, setting))
     audit = _audit(turn, start.message)
     return Prepared(request, setting, start, rows, session.message_count, bool(unresumable), audit)
 
 
 def _request(
-    turn: Turn, start: Start, context: contexts.Context, vault: Path, directory: Path, sandbox: Sandbox
+    turn: Turn, start: Start, prompt: Prompt, vault: Path, directory: Path, sandbox: Sandbox
 ) -> RunRequest:
     session = turn.session
     config = transcripts.config_folder(session.pk)
@@ -79,8 +87,8 @@ def _request(
         text=start.text,
         resume=start.resumes,
         model=session.model,
-        system_prompt=session.system_prompt,
-        append=context.text,
+        system_prompt=prompt.system,
+        append=prompt.context.text,
         directory=directory,
         vault=vault,
         config=config,
@@ -88,11 +96,15 @@ def _request(
         web=sandbox.is_wall and session.trust_level == TrustLevel.VAULT,
         masked=(Path(settings.PARACHUTE_HOME), vault / ".claude" / "projects"),
         read_only=_control_files(vault, directory),
-        writable=_writable(session),
         scratch=_own_folder(session, config, directory) / "scratch" if is_box else None,
         servers=servers_for(session),
         is_fresh=is_box,
     )
+
+
+def _as_its_agent(request: RunRequest, session: Session, rights: Rights) -> RunRequest:
+    """With the rights of its agent: a process that rests with others does not fit."""
+    return replace(request, tools=rights.tools, writable=_writable(session, rights))
 
 
 def _closed(session: Session, vault: Path) -> attachments.Closed | None:
@@ -161,9 +173,9 @@ def _may_be_entered(folder: Path) -> bool:
     return os.path.isdir(folder) and os.access(folder, os.R_OK | os.X_OK, effective_ids=True)  # noqa: PTH112
 
 
-def _check_floor(session: Session) -> None:
-    """Once more: the workspace may have been restricted since the message was taken."""
-    most = most_for(session)
+def _check_floor(session: Session, rights: Rights) -> None:
+    """Once more: the workspace or the agent may have been restricted since the message was taken."""
+    most = most_for(session, rights.trust)
     if is_above(session.trust_level, most):
         raise AgentError("trust_too_high", too_high(most))
 
@@ -187,13 +199,15 @@ def _is_operator(user: User | None) -> bool:
     return user is not None and user.is_active and user.is_staff
 
 
-def _writable(session: Session) -> tuple[str, ...] | None:
-    """What of the vault a wall leaves writable: what may be written without asking, as its process starts."""
+def _writable(session: Session, rights: Rights) -> tuple[str, ...] | None:
+    """What of the vault a wall leaves writable: what may be written without asking, as its process starts. An
+    agent that says where it writes has no more than that, in whatever mode."""
     if session.trust_level == TrustLevel.SANDBOXED:
         return ()
     if acts_without_asking(session.metadata) and is_somebodys(session):
-        return None
-    return tuple(session.metadata["permissions"]["write"])
+        return rights.write
+    allowed = Rights(write=tuple(session.metadata["permissions"]["write"]))
+    return allowed.narrowed(rights).write
 
 
 def _own_folder(session: Session, config: Path, directory: Path) -> Path:
@@ -208,7 +222,7 @@ def _scratch(session: Session, request: RunRequest) -> Path:
     return own if request.scratch else own / "tool-results"
 
 
-def _setting(session: Session, request: RunRequest, message: Message) -> Setting:
+def _setting(session: Session, request: RunRequest, message: Message, rights: Rights) -> Setting:
     setting = Setting(
         trust=Trust(session.trust_level),
         behind_wall=request.sandbox.is_wall,
@@ -219,6 +233,8 @@ def _setting(session: Session, request: RunRequest, message: Message) -> Setting
         scratch=_scratch(session, request),
         own_config=None,  # but for that it lies in our home, which is closed as a whole
         own_servers=frozenset(server.name for server in request.servers),
+        agent_writes=rights.write,
+        agent_allows=Patterns(rights.read, (), rights.bash),
     )
     return as_permitted(setting, session, session.metadata)
 
@@ -228,24 +244,23 @@ def as_permitted(setting: Setting, session: Session, metadata: Metadata) -> Sett
     or an operator said that it need not, of a turn that is an operator's."""
     may_act = setting.behind_wall or (setting.operator and acts_unwalled(metadata))
     trust_mode = acts_without_asking(metadata) and may_act and is_somebodys(session)
-    patterns = patterns_of(metadata)
+    patterns = patterns_of(metadata).and_those_of(setting.agent_allows)
     if (patterns, trust_mode) == (setting.patterns, setting.trust_mode):
         return setting
     return replace(setting, patterns=patterns, trust_mode=trust_mode)
 
 
-def _about_prompt(session: Session, context: contexts.Context, setting: Setting) -> dict[str, Any]:
-    own = session.system_prompt
+def _about_prompt(cast: Cast, session: Session, prompt: Prompt, setting: Setting) -> dict[str, Any]:
     return {
-        "promptSource": "custom" if own else "claude_code_preset",
-        "contextFiles": list(context.files),
-        "contextTokens": context.tokens,
-        "contextTruncated": context.truncated,
-        "agentName": session.agent_slug,
-        "availableAgents": [],
+        "promptSource": prompt.source,
+        "contextFiles": list(prompt.context.files),
+        "contextTokens": prompt.context.tokens,
+        "contextTruncated": prompt.context.truncated,
+        "agentName": cast.definition.slug,
+        "availableAgents": [each.slug for each in offered(session.workspace)],
         "availableSkills": [],
         "availableMcps": [],
-        "totalPromptTokens": context.tokens + contexts.tokens_of(own),
+        "totalPromptTokens": prompt.tokens,
         "trustMode": setting.trust_mode,
     }
 

@@ -4,13 +4,16 @@ known to fail is refused here, before anything is written."""
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
+from agents_app.definitions.agents import Agent
+from agents_app.definitions.choosing import agent_for
+from agents_app.prompts import chosen
 from agents_app.rights.allowed import allowed_directory, allowed_model, check_trust
 from agents_app.rights.trust import most_for, narrowest
 from agents_app.turns.said import receipts
@@ -23,18 +26,31 @@ from sessions_app.errors import (
     Invalid,
     NotFound,
     QueueFull,
+    SessionEnded,
     SessionNotRunning,
     TooLarge,
 )
 from sessions_app.files import attachments, file_names
 from sessions_app.files.attachments import Accepted, Given
-from sessions_app.models import Attachment, Message, Receipt, Session, SessionStatus, Turn, TurnStatus
+from sessions_app.models import (
+    Attachment,
+    Message,
+    Receipt,
+    Session,
+    SessionContext,
+    SessionKind,
+    SessionStatus,
+    Turn,
+    TurnStatus,
+)
+from sessions_app.models.session import LIVE, Visibility
 from sessions_app.reading import visible
 from sessions_app.storable import is_storable, seen
 
 LONGEST_MESSAGE = 102_400
 MOST_WAITING = 20
 LONGEST_DEFAULT_TITLE = 60
+LONGEST_TYPE = 100
 
 
 @dataclass(frozen=True)
@@ -44,6 +60,9 @@ class Opening:
     message: str
     session_id: UUID | None = None
     workspace: str | None = None
+    agent: str | None = None  # a slug
+    agent_path: str | None = None
+    agent_type: str = ""
     model: str | None = None
     module: str = "chat"
     system_prompt: str = ""
@@ -53,6 +72,7 @@ class Opening:
     continued_from: UUID | None = None
     trust_level: str | None = None
     recovery: str = ""
+    contexts: tuple[str, ...] = ()
     attachments: tuple[Given, ...] = ()
 
     @property
@@ -116,7 +136,7 @@ def _kept(caller: Caller, opening: Opening, files: list[Accepted]) -> Iterator[l
 
 def _open(caller: Caller, opening: Opening, kept: list[Attachment]) -> Opened:
     known = opening.session_id
-    session = existing(caller, known, opening) if known else _new(caller, opening)
+    session = existing(caller, known, opening) if known else _begun(caller, opening)
     message = as_message(caller, opening)
     if not session.last_seq:  # what comes before the first message
         message.context = opening.initial_context
@@ -134,6 +154,8 @@ def _check_text(opening: Opening, key: str) -> None:
         text = getattr(opening, field.name)
         if isinstance(text, str):
             _check_one(_wire_name(field.name), text)
+    for path in opening.contexts:
+        _check_one("contexts", path)
     _check_one("Idempotency-Key", key)
     # Context comes with a session's first message only: there it may stand alone.
     context = "" if opening.session_id else opening.initial_context
@@ -165,16 +187,34 @@ def existing(caller: Caller, session_id: UUID, opening: Opening) -> Session:
     if session is None:
         raise NotFound(_("There is no such session, or you may not see it."))
     _check_role(caller, session.workspace)
-    if session.status == SessionStatus.FAILED and session.parent_id:
-        raise SessionNotRunning(_("This session has failed and takes no more messages."))
+    _check_takes_messages(session)
     check_queue(Turn.objects.filter(session=session, status=TurnStatus.QUEUED).count())
     _check_unchanged(session, opening)
     check_trust(caller, session.trust_level, most_for(session))
-    model = allowed_model(opening.model or session.model)
+    model = allowed_model(opening.model or session.model, session.workspace.default_model)
     if model != session.model:
         session.model = model
         Session.objects.filter(pk=session.pk).update(model=model)
     return session
+
+
+def _check_takes_messages(session: Session) -> None:
+    """An orchestrator that came to its end is no more: the next one is another session."""
+    if session.parent_id and session.status == SessionStatus.FAILED:
+        raise SessionNotRunning(_("This session has failed and takes no more messages."))
+    if session.kind == SessionKind.ORCHESTRATOR and session.status not in LIVE:
+        live = _live(session.workspace, session.agent_slug)
+        raise SessionEnded(
+            _("This session has ended. Speak to the agent itself: without a session's id."),
+            liveSessionId=str(live) if live else None,
+        )
+
+
+def _live(workspace: Workspace, slug: str) -> UUID | None:
+    """The one session of an orchestrator that takes messages."""
+    rows = Session.objects.filter(workspace=workspace, agent_slug=slug, kind=SessionKind.ORCHESTRATOR)
+    found: UUID | None = rows.filter(status__in=LIVE).values_list("pk", flat=True).first()
+    return found
 
 
 def _check_unchanged(session: Session, opening: Opening) -> None:
@@ -182,6 +222,7 @@ def _check_unchanged(session: Session, opening: Opening) -> None:
     directory = allowed_directory(session.workspace, session.trust_level, opening.working_directory)
     for name, given, held in (
         ("workspace", opening.workspace, session.workspace.slug),
+        ("agent", opening.agent, session.agent_slug),
         ("trustLevel", opening.trust_level, session.trust_level),
         ("workingDirectory", directory, session.working_directory),
         ("systemPrompt", opening.system_prompt, session.system_prompt),
@@ -193,18 +234,42 @@ def _check_unchanged(session: Session, opening: Opening) -> None:
             )
 
 
-def _new(caller: Caller, opening: Opening) -> Session:
+def _begun(caller: Caller, opening: Opening) -> Session:
+    """A session of its own; of an orchestrator, which has one at a time, the one that lives."""
     workspace = _workspace(caller, opening.workspace)
-    trust = _trust(caller, workspace, opening.trust_level)
+    agent = agent_for(workspace, slug=opening.agent, path=opening.agent_path)
+    if agent.rights.kind != SessionKind.ORCHESTRATOR:
+        return _new(caller, opening, workspace, agent)
+    live = _live(workspace, agent.slug)
+    try:
+        if live is None:
+            with transaction.atomic():
+                return _new(caller, opening, workspace, agent)
+    except IntegrityError:
+        live = _live(workspace, agent.slug)  # somebody else has begun it just now
+    if live is None:
+        raise Conflict(_("Two requests met. Send it again."))
+    return existing(caller, live, replace(opening, agent=None, model=None, system_prompt=""))
+
+
+def _new(caller: Caller, opening: Opening, workspace: Workspace, agent: Agent) -> Session:
+    is_orchestrator = agent.rights.kind == SessionKind.ORCHESTRATOR
+    trust = _trust(caller, workspace, opening.trust_level, agent)
     text = seen(opening.message) or seen(opening.initial_context)
     title = seen(text.splitlines()[0]) if text else file_names.shown(opening.attachments[0].file_name)
     before = _continued(caller, opening.continued_from)
+    contexts = chosen.checked_all(workspace, opening.contexts)
     session = Session(
         workspace=workspace,
         created_by_id=caller.user_id,
+        visibility=Visibility.WORKSPACE if is_orchestrator else Visibility.PRIVATE,
         title=title[:LONGEST_DEFAULT_TITLE],
         module=opening.module,
-        model=allowed_model(opening.model),
+        agent_slug=agent.slug,
+        agent_type=opening.agent_type[:LONGEST_TYPE] or agent.rights.kind,
+        # What is said to one that runs on a schedule is a chat like any other: a person sits there.
+        kind=SessionKind.ORCHESTRATOR if is_orchestrator else SessionKind.WORKER,
+        model=allowed_model(opening.model or agent.definition.model, workspace.default_model),
         system_prompt=opening.system_prompt,
         trust_level=trust,
         working_directory=allowed_directory(workspace, trust, opening.working_directory),
@@ -213,6 +278,7 @@ def _new(caller: Caller, opening: Opening) -> Session:
         has_read_strangers=before is not None and before.has_read_strangers,  # it goes on from what that read
     )
     session.save(force_insert=True)
+    SessionContext.objects.bulk_create(SessionContext(session=session, path=path) for path in contexts)
     return session
 
 
@@ -237,9 +303,11 @@ def _check_role(caller: Caller, workspace: Workspace) -> None:
         raise Forbidden(_("You may read here, and not write. An owner of the workspace can change that."))
 
 
-def _trust(caller: Caller, workspace: Workspace, wanted: str | None) -> str:
-    trust = wanted or narrowest(workspace.default_trust, workspace.trust_floor)
-    check_trust(caller, trust, TrustLevel(workspace.trust_floor))
+def _trust(caller: Caller, workspace: Workspace, wanted: str | None, agent: Agent) -> str:
+    driven = TrustLevel.VAULT if agent.rights.kind == SessionKind.ORCHESTRATOR else None
+    most = narrowest(workspace.trust_floor, agent.rights.trust, driven)
+    trust = wanted or narrowest(workspace.default_trust, most)
+    check_trust(caller, trust, most)
     return trust
 
 

@@ -1,0 +1,120 @@
+"""The text of a markdown file with front matter, as plain values that know their lines."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+FENCE = "---"
+DEEPEST = 20
+MOST_NODES = 5_000
+
+Where = tuple[str | int, ...]  # ("agent", "permissions", "write", 0)
+
+
+class NotRead(Exception):
+    """The text is for the person who wrote the file."""
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.message, self.line = message, line
+
+
+@dataclass(frozen=True)
+class FrontMatter:
+    values: dict[str, Any]
+    lines: dict[Where, int] = field(repr=False)
+    body: str
+
+    def line_of(self, where: Where) -> int:
+        """Of the value, or of the nearest thing around it that has a line."""
+        while where and where not in self.lines:
+            where = where[:-1]
+        return self.lines.get(where, 1)
+
+
+def read(text: str) -> FrontMatter:
+    """Raises NotRead."""
+    lines = text.removeprefix("\ufeff").splitlines()
+    if not lines or lines[0].rstrip() != FENCE:
+        raise NotRead(
+            "The file does not begin with front matter: a line of three dashes, then its fields.", 1
+        )
+    end = next((at for at, line in enumerate(lines[1:], 1) if line.rstrip() in (FENCE, "...")), None)
+    if end is None:
+        raise NotRead("The front matter has no end: put a line of three dashes below its fields.", 1)
+    reader = _Reader()
+    values = reader.read("\n".join(lines[1:end]))
+    return FrontMatter(values, reader.lines, "\n".join(lines[end + 1 :]).strip())
+
+
+class _Reader:
+    """Makes values of YAML's nodes, and notes in which line each stands. Of YAML it takes what people write:
+    no references, which a few lines can blow up with, and no field twice, of which one would be lost."""
+
+    def __init__(self) -> None:
+        self.lines: dict[Where, int] = {}
+        self._nodes = 0
+        self._loader = yaml.SafeLoader("")
+
+    def read(self, text: str) -> dict[str, Any]:
+        try:
+            _refuse_references(text)
+            node = yaml.compose(text, Loader=yaml.SafeLoader)
+        except yaml.MarkedYAMLError as error:
+            raise NotRead(_told(error), _line(error.problem_mark or error.context_mark)) from error
+        except yaml.YAMLError as error:
+            raise NotRead("There is a character in it that is no text.", 1) from error
+        except RecursionError as error:
+            raise NotRead("It is nested too deeply.", 1) from error
+        if node is None:
+            return {}
+        if not isinstance(node, yaml.MappingNode):
+            raise NotRead(
+                "Fields were expected: a name, a colon and a value in each line.", _line(node.start_mark)
+            )
+        return self._mapping(node, ())
+
+    def _value(self, node: yaml.Node, where: Where) -> Any:
+        self.lines[where] = _line(node.start_mark)
+        self._nodes += 1
+        if self._nodes > MOST_NODES or len(where) > DEEPEST:
+            raise NotRead("There is more in it than an agent's file needs.", self.lines[where])
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, where)
+        if isinstance(node, yaml.SequenceNode):
+            return [self._value(each, (*where, at)) for at, each in enumerate(node.value)]
+        try:
+            return self._loader.construct_object(node)
+        except (yaml.YAMLError, ValueError, OverflowError) as error:
+            raise NotRead("This value cannot be read. Put it in quotes.", self.lines[where]) from error
+
+    def _mapping(self, node: yaml.MappingNode, where: Where) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in node.value:
+            line = _line(key.start_mark)
+            if not isinstance(key, yaml.ScalarNode):
+                raise NotRead("A field's name must be a word.", line)
+            name = str(key.value)
+            if name in found:
+                raise NotRead(f"The field {name} stands here twice.", line)
+            found[name] = self._value(value, (*where, name))
+            self.lines[*where, name] = line
+        return found
+
+
+def _refuse_references(text: str) -> None:
+    for token in yaml.scan(text):
+        if isinstance(token, yaml.AnchorToken | yaml.AliasToken):
+            said = "References (& and *) are not taken here. Put text with such a sign in quotes."
+            raise NotRead(said, _line(token.start_mark))
+
+
+def _line(mark: Any) -> int:
+    """In the file: YAML counts from 0, and below the fence."""
+    return mark.line + 2 if mark else 1
+
+
+def _told(error: yaml.MarkedYAMLError) -> str:
+    problem = error.problem or error.context or "something else was expected"
+    return f"This is not the YAML of front matter: {problem}."
