@@ -18,13 +18,16 @@ from ninja.parser import Parser
 from agents_app.api import router as chat  # with the operations of `sessions_app` in it
 from agents_app.definitions.api import router as agents
 from agents_app.older_paths import router as older_paths
+from curator_app.api import internal as curator_internal
+from curator_app.api import router as curator
 from parachute_site import readiness
-from parachute_site.callers import CallerAuth
+from parachute_site.callers import CallerAuth, HelperAuth
 from permissions_app.api import router as permissions
 from permissions_app.grants.api import router as grants
 from sessions_app import bounded_json
 from sessions_app.access.api import router as access
 from sessions_app.access.models import KeyScope
+from sessions_app.access.tokens import Audience
 from sessions_app.errors import Invalid, NotFound, ParachuteError, TooLarge
 from sessions_app.incidents import incident
 from sessions_app.search.api import router as search
@@ -72,6 +75,8 @@ api = Api(
 api.add_router("", chat)
 api.add_router("", permissions)
 api.add_router("", older_paths)
+api.add_router("", curator)
+api.add_router("/internal", curator_internal, auth=HelperAuth(Audience.CURATOR))
 api.add_router("", search)
 api.add_router("", access, auth=CallerAuth(writes=KeyScope.ADMIN))
 api.add_router("", agents, auth=CallerAuth(writes=KeyScope.ADMIN))

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth import get_user
@@ -16,9 +17,11 @@ from ninja.security.base import AuthBase
 from ninja.utils import check_csrf
 
 from parachute_site.json_errors import answer
+from sessions_app.access import tokens
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import KeyScope
 from sessions_app.access.services import caller_of_key, caller_of_user
+from sessions_app.access.tokens import Audience, SessionToken
 from sessions_app.errors import Forbidden, Unauthenticated
 from sessions_app.threads import in_thread
 
@@ -76,6 +79,25 @@ class CallerAuth(AuthBase):
             raise Forbidden(_("This key has no scope `%(scope)s`. Make one that has it.") % {"scope": scope})
         request.find_caller = find_caller  # type: ignore[attr-defined]
         return caller
+
+
+class HelperAuth(AuthBase):
+    """For ninja: gives the token of an agent's own helper process, which is good for the session of the path
+    while what it was made for lives."""
+
+    openapi_type = "http"
+    openapi_scheme = "bearer"
+
+    def __init__(self, audience: Audience) -> None:
+        self._audience = audience
+        super().__init__()
+
+    async def __call__(self, request: HttpRequest) -> SessionToken:
+        scheme, _, text = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or request.resolver_match is None:
+            raise Unauthenticated
+        session_id = UUID(str(request.resolver_match.kwargs["session_id"]))
+        return await in_thread(tokens.read)(text.strip(), self._audience, session_id)
 
 
 def _unknown_key() -> str:

@@ -41,12 +41,14 @@ app.conf.update(
         "sweep-lost-turns": {"task": "agents_app.tasks.sweep_lost_turns", "schedule": 15.0},
         "tell-what-is-over": {"task": "agents_app.tasks.tell_what_is_over", "schedule": 15.0},
         "complete-idle-sessions": {"task": "agents_app.tasks.complete_idle_sessions", "schedule": 60.0},
+        "write-copies": {"task": "sessions_app.tasks.write_copies", "schedule": 10.0},
+        "sweep-curator": {"task": "curator_app.tasks.sweep", "schedule": 15.0},
         "index-sessions": {"task": "sessions_app.tasks.index_sessions", "schedule": 10.0},
         "index-changed": {"task": "sessions_app.tasks.index_changed", "schedule": 60.0},
         "seal-audit": {"task": "permissions_app.tasks.seal_audit", "schedule": 60.0},
     },
 )
-app.autodiscover_tasks(["agents_app", "permissions_app", "sessions_app"])
+app.autodiscover_tasks(["agents_app", "permissions_app", "sessions_app", "curator_app"])
 
 
 @setup_logging.connect

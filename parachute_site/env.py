@@ -24,6 +24,7 @@ CREDENTIALS = {
     "CLAUDE_CODE_OAUTH_TOKEN": Credential.OAUTH,
 }
 BASE_URL = "ANTHROPIC_BASE_URL"
+ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - told apart, not bound
 LONGEST_SOCKET_PATH = 100  # the kernel's limit is 107; names of sockets are at most a few letters longer
 OWNER = "PARACHUTE_OWNER"  # marks every process that belongs to one home, so that a later start can find it
 
@@ -55,12 +56,20 @@ class Environment:
     drain: float
     permission_timeout: float
     question_timeout: float
+    curator: bool
+    curator_model: str
     debug: bool
 
     @property
     def run(self) -> Path:
         """Where sockets live: in the home, or in a short place of our own where its path is too long."""
         return _run_folder(self.home)
+
+    @property
+    def web(self) -> str:
+        """Where processes of this machine find the web server."""
+        host = ANY.get(self.host, self.host)
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
     @property
     def valkey_socket(self) -> Path:
@@ -114,6 +123,8 @@ def load(folder: Path | None = None) -> Environment:
         drain=_seconds(read, "PARACHUTE_DRAIN", "3"),
         permission_timeout=_seconds(read, "PARACHUTE_PERMISSION_TIMEOUT", "120"),
         question_timeout=_seconds(read, "PARACHUTE_QUESTION_TIMEOUT", "300"),
+        curator=read.bool("PARACHUTE_CURATOR", default=True),
+        curator_model=read.str("PARACHUTE_CURATOR_MODEL", default="") or "claude-haiku-4-5-20251001",
         debug=read.bool("DEBUG", default=False),
     )
 

@@ -1,17 +1,22 @@
 from django.contrib import admin
 from django.templatetags.static import static
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, path, register_converter
 from django.views.generic import RedirectView
 
 from parachute_site.api import api
-from parachute_site.pages import agents, search, settings, signing_in, views, welcome, workspaces
+from parachute_site.pages import agents, curator, search, settings, signing_in, views, welcome, workspaces
 
 admin.site.site_title = admin.site.site_header = "Parachute"
+
+register_converter(curator.DayConverter, "day")
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", views.chats, name="chats"),
     path("chat/<uuid:session_id>", views.chat, name="chat"),
     path("chat/<uuid:session_id>/earlier", views.earlier, name="earlier"),
+    path("chat/<uuid:session_id>/curator", curator.runs, name="curator-runs"),
+    path("days", curator.days, name="days"),
+    path("days/<day:day>", curator.days, name="day"),
     path("inbox", views.inbox, name="inbox"),
     path("rail", views.rail, name="rail"),
     path("agents", agents.show, name="agents"),

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import close_old_connections
 
 from agents_app.workers import living
+from curator_app import worker as curator
 
 if TYPE_CHECKING:
     from agents_app.workers.turn_worker import TurnWorker
@@ -30,6 +31,7 @@ def begin(app: Celery, name: str) -> None:
 
         _turns = turn_worker.start(name)
     else:
+        curator.begin(name)
         threading.Thread(target=_say_alive, args=(name,), name="alive", daemon=True).start()
     if settings.PARACHUTE_BEAT:
         EmbeddedService(app, thread=True, scheduler_cls="celery.beat:Scheduler").start()
@@ -46,6 +48,7 @@ def stop_soon() -> None:
 
 def end() -> None:
     """Called when the last task has ended, and the process is about to."""
+    curator.end()
     if _turns is not None:
         _turns.close()
 

@@ -158,9 +158,13 @@ class Gate:
             return _Look(TURN_LOST, self.setting)
         is_there = now.working_directory == directory
         setting = now if is_there else replace(now, working_directory=directory)
-        decision = decide(call, setting)
+        decision = self.decision_on(call, setting)
         is_allowed = decision.verdict is Verdict.ALLOW
         return _Look(decision, setting, place_written(call, setting) if is_allowed and self.carries else None)
+
+    def decision_on(self, call: ToolCall, setting: Setting) -> Decision:
+        """What the rules say. A gate of something other than a turn may have others."""
+        return decide(call, setting)
 
     def _heard(self, call: ToolCall, look: _Look) -> Decision:
         """Keeps what was found, for when the CLI comes with this call once more."""

@@ -30,6 +30,19 @@ class WithTimes(admin.ModelAdmin):  # type: ignore[type-arg]
         return super().render_change_form(request, context, *given, **more)
 
 
+class ReadOnly(WithTimes):
+    """To look at. What can be done there is an action, which calls a service."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
 class OfSessions(WithTimes):
     """Rows that hang on a session. Of a private chat of somebody else it is shown that they are there, and
     not what is in them: neither in `texts`, nor by a search that finds them."""
@@ -53,6 +66,8 @@ class OfSessions(WithTimes):
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
         """A filter in the address would tell what is masked, letter by letter."""
+        if lookup == "session__id__exact":
+            return True
         is_text = lookup.split("__")[0] in self.texts
         return not is_text and super().lookup_allowed(lookup, value, request)  # type: ignore[arg-type]
 

@@ -1,5 +1,6 @@
 from celery import shared_task
 
+from sessions_app import copies
 from sessions_app.search import indexing
 
 
@@ -11,3 +12,8 @@ def index_sessions() -> None:
 @shared_task
 def index_changed() -> None:
     indexing.index_changed()
+
+
+@shared_task
+def write_copies() -> None:
+    copies.write_copies()

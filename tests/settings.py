@@ -18,6 +18,7 @@ from parachute_site.settings import DATABASES, ENVIRONMENT, PARACHUTE_AGENT_ENVI
 SECRET_KEY = "only for tests"
 PARACHUTE_BUS = "sessions_app.streaming.bus.memory"
 PARACHUTE_RUNTIME = "agents_app.runtimes.scripted"
+PARACHUTE_CURATOR = False  # but for the tests of it: no other is to be about what it does beside
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 if ENVIRONMENT.database_url is None:
     DATABASES["default"]["TEST"] = {"NAME": str(_folder / "test.sqlite3")}

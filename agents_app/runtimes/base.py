@@ -38,6 +38,7 @@ class RunRequest:
     scratch: Path | None = None  # a writable folder of its own, made where it is not
     tools: tuple[str, ...] | None = None  # of the CLI's own; None: all that are offered at its trust level
     servers: tuple[OwnServer, ...] = ()  # beside those
+    mcp_file: Path | None = None  # names servers that are processes; by file, as secrets may be in it
     is_fresh: bool = False  # it gets a process of its own, which is not kept for the next turn
 
 

@@ -2,9 +2,8 @@
 
 import asyncio
 
-from parachute_site.env import Environment
+from parachute_site.env import ANY, Environment
 
-ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - told apart, not bound
 PATIENCE = 5.0
 
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 from dataclasses import dataclass
 
-from parachute_site.env import Environment
+from parachute_site.env import ANY, Environment
 from parachute_site.up import health, valkey
 from parachute_site.up.checks import Refused
 from parachute_site.up.output import Output
@@ -93,7 +93,7 @@ async def _ready(environment: Environment, output: Output) -> None:
 
 def _banner(environment: Environment, prepared: Prepared) -> str:
     host = environment.host
-    if host in health.ANY:  # nobody can type that
+    if host in ANY:  # nobody can type that
         host = environment.allowed_hosts[0].lstrip("*.") or host
     address = f"http://{health.name(host)}:{environment.port}"
     model = prepared.model or "demo, as no API key is set"

@@ -5,6 +5,7 @@ that is already open, and refuses links, so there is nothing to swap.
 """
 
 import errno
+import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ MOST_ALIKE = 100
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a fifo would wait for a writer
 _CHANGE = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_APPEND = _CHANGE | os.O_APPEND | os.O_CREAT
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC  # follows no link
 _STEP = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -108,6 +110,20 @@ class Folder:
             except BaseException:
                 _fill(file.fileno(), before)
                 raise
+
+    def append(self, name: str, line: bytes) -> None:
+        """To a regular file, made where it is not, as a line of its own. Others may append at the same
+        time; a last line that somebody left without its end gets one."""
+        handle = os.open(_single(name), _APPEND, 0o644, dir_fd=self._handle)
+        try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise FileNotFoundError(f"{name} is not a regular file")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            size = os.fstat(handle).st_size
+            is_cut = size and os.pread(handle, 1, size - 1) != b"\n"
+            os.write(handle, b"\n" * bool(is_cut) + line)
+        finally:
+            os.close(handle)
 
     def add(self, name: str, content: bytes) -> str:
         """A new file under this name or, where that is taken, one like it. An empty file holds the name while

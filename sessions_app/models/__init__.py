@@ -9,6 +9,7 @@ from sessions_app.access.models import (
     Workspace,
 )
 from sessions_app.models.attachment import Attachment, ContentType
+from sessions_app.models.copy import SessionCopy
 from sessions_app.models.event import EventType, SessionEvent
 from sessions_app.models.labels import SessionContext, SessionTag
 from sessions_app.models.session import Session, SessionKind, SessionStatus, Source, TitleSource
@@ -30,6 +31,7 @@ __all__ = [
     "Role",
     "Session",
     "SessionContext",
+    "SessionCopy",
     "SessionEvent",
     "SessionKind",
     "SessionStatus",

@@ -6,6 +6,7 @@ import { showAsked } from "./asked.js";
 import { Asks } from "./asks.js";
 import { Composer } from "./composer.js";
 import { copying } from "./copying.js";
+import { Curator } from "./curator.js";
 import { forgetAll } from "./drafts.js";
 import { Earlier } from "./earlier.js";
 import { words } from "./html.js";
@@ -30,6 +31,7 @@ const scroll = new Scroll(talk, column, document.querySelector("#jump"));
 const rail = new Rail(complain);
 const about = new About({ session, complain });
 new Allowed({ about, complain });
+const curator = new Curator({ about, complain });
 const composer = new Composer({ session, complain, began, log, said: () => scroll.toEnd() });
 if (composer.form) new Asks(talk, { complain, rest }); // who may only read decides nothing
 const stream = new Stream({ heard, changed: moved, gone });
@@ -86,7 +88,10 @@ function waiting(count) {
 }
 
 function take(row) {
-  if (row.type === "session_updated") about.changed(row);
+  if (row.type === "session_updated") {
+    about.changed(row);
+    curator.changed(row);
+  }
   log.take(row);
 }
 

@@ -14,7 +14,9 @@ from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
+from curator_app.models import CuratorRun
 from parachute_site.api import api
 from parachute_site.asgi import application
 from permissions_app.grants import request_grant
@@ -65,6 +67,8 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/chat/{session_id}/answer"): {"requestId": "{request_id}", "answers": {"x": "y"}},
     ("POST", "/api/chat/{session_id}/tags"): {"tag": "x"},
     ("POST", "/api/auth/keys"): {"name": "x", "workspaces": ["{workspace}"]},
+    ("POST", "/api/chat/{session_id}/curator/trigger"): {},
+    ("POST", "/api/chat/{session_id}/curator/runs/{run_id}/undo"): {},
     ("PUT", "/api/chat/{session_id}/contexts"): {"paths": ["."]},
     ("POST", "/api/chat/{session_id}/contexts"): {"path": "."},
     ("PUT", "/api/agents/{agent}"): {"content": "---\nname: x\n---\n"},
@@ -159,6 +163,7 @@ async def foreign(ada_calls: Web, vault: Path) -> dict[str, Any]:
     assert await in_thread(indexing.index_session)(UUID(said["sessionId"]))
     return {
         "request_id": request.pk,
+        "run_id": (await in_thread(_curated)(said["sessionId"], said["turnId"])).pk,
         "session_id": said["sessionId"],
         "turn_id": said["turnId"],
         "attachment_id": (await Attachment.objects.aget()).pk,
@@ -170,6 +175,18 @@ async def foreign(ada_calls: Web, vault: Path) -> dict[str, Any]:
         "tag": quote(PRIVATE),
         **await in_thread(_foreign_grants)(said["sessionId"]),
     }
+
+
+def _curated(session_id: str, turn_id: str) -> CuratorRun:
+    return CuratorRun.objects.create(
+        session_id=session_id,
+        turn_id=turn_id,
+        exchange_number=1,
+        status="done",
+        ended_at=timezone.now(),
+        actions=["update_title"],
+        title_after=PRIVATE,
+    )
 
 
 def _foreign_grants(session_id: str) -> dict[str, Any]:
@@ -247,7 +264,7 @@ async def test_no_list_of_its_workspace_mentions_a_private_chat(
 async def test_a_foreign_id_is_answered_as_an_unknown_one(
     method: str, path: str, foreign: dict[str, Any], cy_calls: Web
 ) -> None:
-    ids = ("session_id", "turn_id", "attachment_id", "request_id")
+    ids = ("session_id", "turn_id", "attachment_id", "request_id", "run_id")
     unknown: dict[str, Any] = {name: uuid4() for name in ids}
     unknown |= {"tag": "unknown", "grant_id": uuid4(), "grant_request_id": uuid4(), "slug": "nowhere"}
     unknown |= {"key_id": 10**9, "workspace": "nowhere", "agent": "nobody", "user": "nobody"}

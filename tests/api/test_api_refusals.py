@@ -16,7 +16,7 @@ from tests.api.web import Web
 pytestmark = pytest.mark.django_db(transaction=True)
 
 MIB = 1024 * 1024
-NOT_YET = ["agent", "agentPath", "agentType", "contexts", "recoveryMode", "nonsense"]
+NOT_YET = ["agent", "agentPath", "agentType", "recoveryMode", "nonsense"]
 
 
 def fields_of(value: object) -> bytes:

@@ -21,12 +21,12 @@ from time import monotonic
 from types import MappingProxyType
 
 from agents_app.model.demo.wire import say
-from tests.bench import door, gate, measures, page, waiting, walls
+from tests.bench import curator, door, gate, measures, page, waiting, walls
 from tests.bench.alone import Alone
 from tests.bench.measures import Row
 from tests.bench.ours import Ours
 from tests.bench.waiting import pss
-from tests.browser.house import House, signed_in
+from tests.browser.house import House, Shell, signed_in
 from tests.processes.program import Program
 from tests.processes.running import REAL, RunningUp, free_port
 from tests.scripted_model import ScriptedModel
@@ -84,6 +84,14 @@ def answering(folder: Path) -> list[Row]:
         ]
 
 
+def curated(folder: Path) -> list[Row]:
+    """Everywhere else it is off: it would be at work beside what is measured."""
+    with ScriptedModel() as model, running(folder, model.url, {"PARACHUTE_CURATOR": "1"}) as (up, _):
+        curator.script(model)
+        ours = Ours(up.address, Program(up).key)
+        return asyncio.run(curator.beside_a_chat(ours, folder / "home"))
+
+
 def gate_of_calls(folder: Path) -> list[Row]:
     (folder / "vault/Note.md").write_text("A note.\n")
     with ScriptedModel() as model, running(folder, model.url) as (up, _):
@@ -111,7 +119,11 @@ def page_of_messages(folder: Path) -> list[Row]:
     (folder / "page/vault").mkdir(parents=True)
     with ScriptedModel() as model, running(folder / "page", model.url) as (up, _):
         variables = environment(folder / "page", model.url)
-        return page.of_200_messages(House(up, model, Program(up), variables, signed_in(up)))
+        shell = Shell(variables)
+        try:
+            return page.of_200_messages(House(up, model, Program(up), signed_in(up), shell))
+        finally:
+            shell.end()
 
 
 def at_the_door(folder: Path) -> list[Row]:
@@ -122,6 +134,7 @@ def at_the_door(folder: Path) -> list[Row]:
 MEASURED: dict[str, Callable[[Path], list[Row]]] = {
     "standing": standing,
     "answering": answering,
+    "curator": curated,
     "gate": gate_of_calls,
     "walls": behind_walls,
     "page": page_of_messages,
@@ -154,6 +167,7 @@ def environment(folder: Path, model: str) -> dict[str, str]:
         "VAULT_PATH": str(folder / "vault"),
         "PORT": port_file.read_text(),
         "ANTHROPIC_BASE_URL": model,
+        "PARACHUTE_CURATOR": "0",
     }
 
 

@@ -30,6 +30,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
             "VAULT_PATH": str(folder / "vault"),
             "PORT": str(free_port()),
             "ANTHROPIC_BASE_URL": model.url,
+            "PARACHUTE_CURATOR": "0",  # but in its own test
         }
         up = RunningUp(REAL, folder, variables)
         try:

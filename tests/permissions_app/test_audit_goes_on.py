@@ -17,7 +17,7 @@ from permissions_app.models import AuditChain, AuditSeal
 from tests.permissions_app.test_audit import ONE, TWO, entry, rows, write
 from tests.permissions_app.test_audit_in_any_database import ANYTHING, put
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 THREE = UUID(int=3)
 VALUES = [*(value for value in ANYTHING if value != "NULL"), "4000000000000"]

@@ -12,7 +12,7 @@ from permissions_app.audit.verifying import problems
 from permissions_app.models import AuditChain, AuditRow, AuditSeal
 from tests.permissions_app.test_audit import ONE, TWO, rows, write
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 NO_UTF_8 = "CAST(x'ff' AS TEXT)"
 ANYTHING = ["'abc'", "2.5", "x'ff'", "-1", str(2**63 - 1), "NULL", NO_UTF_8]

@@ -41,6 +41,7 @@ def _variables(folder: Path) -> dict[str, str]:
     own = {
         "PARACHUTE_HOME": str(folder / "home"),
         "VAULT_PATH": str(folder / "vault"),
+        "PARACHUTE_CURATOR": "0",  # what the model is asked is counted
         "PORT": str(free_port()),
     }
     return {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TZ") if name in os.environ} | own

@@ -7,7 +7,7 @@ matter which of the server, the CLI and the worker was started again in between.
 import re
 from collections.abc import Callable
 
-from agents_app.model.demo import notes, words
+from agents_app.model.demo import curator, notes, words
 from agents_app.model.demo.conversation import Asked
 from agents_app.model.demo.replies import SLOW, absolute, capital, line, say, use_and_tell
 from agents_app.model.demo.wire import Failure, Reply
@@ -19,6 +19,8 @@ FAILS = Failure(529, "overloaded_error", words.OVERLOADED, {"x-should-retry": "f
 
 
 def answer(asked: Asked) -> Reply | Failure:
+    if curator.is_it(asked):
+        return curator.answer(asked)
     wish = _wish(asked.text)
     for pattern, reply in _PHRASES:
         if found := re.match(pattern, wish, re.IGNORECASE):

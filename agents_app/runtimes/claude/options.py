@@ -138,7 +138,7 @@ def launch_for(request: RunRequest, *, papers: Path, mark: str, doors: Doors, un
         directory=request.directory,
         vault=request.vault,
         writable=(request.config,),
-        readable=(CLI, papers, doors.model, *filter(_is_plain_file, request.opened)),
+        readable=(CLI, papers, doors.model, *_shown(request)),
         masked=request.masked,
     )
     launch = doors.web(launch) if doors.web else launch
@@ -146,6 +146,11 @@ def launch_for(request: RunRequest, *, papers: Path, mark: str, doors: Doors, un
         return request.sandbox.confine(launch)
     until.ends.callback(request.sandbox.end, mark)
     return request.sandbox.confine(_with_vault(launch, request, until))
+
+
+def _shown(request: RunRequest) -> list[Path]:
+    files = [*request.opened, *([request.mcp_file] if request.mcp_file else [])]
+    return [*filter(_is_plain_file, files)]
 
 
 def _patience() -> dict[str, str]:
@@ -230,6 +235,8 @@ def _extra(request: RunRequest, papers: Path) -> dict[str, str | None]:
         "system-prompt-snapshot": "off",  # or a resume keeps the old prompt
         "replay-user-messages": None,  # what was said is told back once it is read
     }
+    if request.mcp_file:
+        extra["mcp-config"] = str(request.mcp_file)
     if request.append:
         append = papers / "append.md"
         append.write_text(request.append)

@@ -85,6 +85,7 @@ class Fingerprint:
     deny: tuple[str, ...]
     tools: tuple[str, ...] | None
     servers: tuple[OwnServer, ...]
+    mcp_file: Path | None
 
     @classmethod
     def of(cls, request: RunRequest, deny: list[str]) -> "Fingerprint":
@@ -103,6 +104,7 @@ class Fingerprint:
             deny=tuple(deny),
             tools=request.tools,
             servers=request.servers,
+            mcp_file=request.mcp_file,
         )
 
 

@@ -16,11 +16,11 @@ from agents_app.turns.held.ringing import ring_workers
 from agents_app.workers import living
 from permissions_app.services import close_all
 from permissions_app.services.telling import ring_inboxes
-from sessions_app import services
+from sessions_app import copies, services
 from sessions_app.access.caller import Caller
 from sessions_app.errors import Conflict
 from sessions_app.history import transcripts
-from sessions_app.models import EventType, Session, Turn
+from sessions_app.models import EventType, Session, SessionCopy, Turn
 from sessions_app.models.turn import ACTIVE
 from sessions_app.streaming import bus
 from sessions_app.streaming.log import record
@@ -51,6 +51,7 @@ def _delete(caller: Caller, session_id: UUID) -> bool:
     _tell_those_who_stay(session)
     vault, workspace_id = Path(session.workspace.vault_path), session.workspace_id
     warm_on = session.warm_on if living.that_live("turns").filter(name=session.warm_on).exists() else ""
+    copy = SessionCopy.objects.filter(session=session).first()
     session.delete()
     ring_inboxes(workspace_id)  # what its agent asked to be allowed for good is gone too
 
@@ -62,6 +63,8 @@ def _delete(caller: Caller, session_id: UUID) -> bool:
         if warm_on:
             ring_workers(session_id, warm_on)  # it finds nothing to run, and lets go of what rests there
         transcripts.remove(session_id, vault, is_written=bool(working))
+        if copy is not None:
+            copies.remove(vault, copy)
 
     transaction.on_commit(afterwards, robust=True)
     return True

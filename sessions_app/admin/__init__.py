@@ -1,0 +1,5 @@
+"""The console of operators."""
+
+from sessions_app.admin import access, sessions
+
+__all__ = ["access", "sessions"]

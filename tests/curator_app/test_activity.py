@@ -1,0 +1,75 @@
+import json
+import subprocess
+import sys
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+from curator_app import activity
+from sessions_app.access.models import Workspace
+
+ROOT = Path(__file__).resolve().parents[2]
+DAY = date(2026, 11, 20)
+WRITES = """
+import sys
+from datetime import date
+from pathlib import Path
+from curator_app import activity
+vault, who = sys.argv[1:]
+for number in range(200):
+    activity.append(Path(vault), date(2026, 11, 20), {"of": who, "n": number, "text": "é" * 300})
+"""
+
+
+def lines(vault: Path) -> list[str]:
+    return (vault / "Daily" / ".activity" / f"{DAY}.jsonl").read_text().splitlines()
+
+
+def test_several_processes_write_whole_lines(vault: Path) -> None:
+    program = f"import django; from tests import settings; django.setup()\n{WRITES}"
+    environment = {"DJANGO_SETTINGS_MODULE": "tests.settings", "PATH": "/usr/bin:/bin"}
+    writers = [
+        subprocess.Popen([sys.executable, "-c", program, str(vault), who], cwd=ROOT, env=environment)
+        for who in ("a", "b", "c")
+    ]
+    assert [each.wait(60) for each in writers] == [0, 0, 0]
+    written = [json.loads(line) for line in lines(vault)]
+    for who in ("a", "b", "c"):
+        assert [line["n"] for line in written if line["of"] == who] == list(range(200))
+
+
+def test_a_last_line_without_an_end_gets_one(vault: Path) -> None:
+    activity.append(vault, DAY, {"n": 1})
+    file = vault / "Daily" / ".activity" / f"{DAY}.jsonl"
+    file.write_text(file.read_text().rstrip("\n"))
+    activity.append(vault, DAY, {"n": 2})
+    assert [json.loads(line)["n"] for line in lines(vault)] == [1, 2]
+
+
+@pytest.mark.parametrize("swapped", ["Daily", "Daily/.activity", f"Daily/.activity/{DAY}.jsonl"])
+def test_nothing_is_written_through_a_link(vault: Path, tmp_path: Path, swapped: str) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    target = outside if not swapped.endswith("jsonl") else outside / "file"
+    target.touch()
+    (vault / swapped).parent.mkdir(parents=True, exist_ok=True)
+    (vault / swapped).symlink_to(target)
+    with pytest.raises(OSError, match=r"\w"):
+        activity.append(vault, DAY, {"n": 1})
+    assert [path for path in outside.rglob("*") if path.is_dir() or path.read_text()] == []
+
+
+@pytest.mark.parametrize(
+    ("zone", "day"),
+    [("Pacific/Auckland", date(2026, 11, 21)), ("America/Los_Angeles", date(2026, 11, 20)), ("", None)],
+)
+def test_the_day_is_the_workspaces(zone: str, day: date | None) -> None:
+    evening = datetime(2026, 11, 20, 20, tzinfo=UTC)
+    found = activity.today(Workspace(time_zone=zone), evening)
+    assert found == day if day else abs((found - evening.date()).days) <= 1
+
+
+def test_an_unknown_zone_is_utc() -> None:
+    night = datetime(2026, 11, 20, 23, 59, tzinfo=UTC)
+    assert activity.today(Workspace(time_zone="Nowhere/At all"), night) == date(2026, 11, 20)
