@@ -160,6 +160,10 @@ class WorkspaceForm(forms.Form):
         label=_("Readable copies"), required=False, help_text=_("Of its chats, in the folder.")
     )
 
+    curates = forms.BooleanField(
+        label=_("Titles and summaries"), required=False, help_text=_("The curator writes them, and the days.")
+    )
+
     def __init__(self, *args: Any, agents: list[tuple[str, str]], is_operator: bool, **kwargs: Any) -> None:
         super().__init__(*args, **{"label_suffix": "", "auto_id": "workspace_%s", **kwargs})
         models = [(name, name) for name in settings.PARACHUTE_MODELS]

@@ -34,7 +34,7 @@ from sessions_app.errors import Invalid, NotFound, ParachuteError
 
 COLUMNS = [
     *("name", "vault_path", "default_agent", "default_model", "default_trust", "trust_floor"),
-    *("time_zone", "agents", "writes_copies"),
+    *("time_zone", "agents", "writes_copies", "curates"),
 ]
 
 
