@@ -4,7 +4,7 @@ from django.urls import URLPattern, URLResolver, path, register_converter
 from django.views.generic import RedirectView
 
 from parachute_site.api import api
-from parachute_site.pages import agents, curator, search, settings, signing_in, views, welcome
+from parachute_site.pages import agents, curator, search, settings, signing_in, views, welcome, workspaces
 
 admin.site.site_title = admin.site.site_header = "Parachute"
 
@@ -40,9 +40,19 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("welcome", welcome.show, name="welcome"),
     path("welcome/vault", welcome.vault, name="welcome-vault"),
     path("welcome/model", welcome.model, name="welcome-model"),
-    path("settings/<slug:slug>/members", settings.add, name="settings-add"),
-    path("settings/<slug:slug>/members/<int:user_id>", settings.change, name="settings-change"),
-    path("settings/<slug:slug>/members/<int:user_id>/remove", settings.remove, name="settings-remove"),
+    path("workspaces", workspaces.show, name="workspaces"),
+    path("workspaces/new", workspaces.new, name="workspace-new"),
+    path("workspaces/of/<slug:slug>", workspaces.one, name="workspace"),
+    path("workspaces/of/<slug:slug>/archive", workspaces.archive, name="workspace-archive"),
+    path("workspaces/of/<slug:slug>/remove", workspaces.take_away, name="workspace-remove"),
+    path("workspaces/of/<slug:slug>/members", workspaces.add, name="workspace-add"),
+    path("workspaces/of/<slug:slug>/invite", workspaces.invitation, name="workspace-invite"),
+    path("workspaces/of/<slug:slug>/members/<int:user_id>", workspaces.change, name="workspace-change"),
+    path(
+        "workspaces/of/<slug:slug>/members/<int:user_id>/remove",
+        workspaces.remove,
+        name="workspace-put-out",
+    ),
     path("favicon.ico", RedirectView.as_view(url=static("icon.svg"))),
     path("api/", api.urls),
     path("admin/login/", signing_in.admin_sign_in),

@@ -64,7 +64,8 @@ def _of_one(workspace: Workspace, definition: Definition, row: AgentRights | Non
     if not definition.is_usable or not definition.path:
         return accepted, since
     counts = accepted.narrowed(definition.wanted)
-    if counts != accepted:
+    is_shown = row is not None or counts == definition.wanted  # what waits has a row in the console
+    if counts != accepted or not is_shown:
         _give_up(workspace, definition.slug, row, counts)
     return counts, since
 

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
 from django.contrib.auth.models import User
 from django.utils import timezone
@@ -11,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agents_app.model import chosen
 from agents_app.models import ModelAccess
-from sessions_app.access.models import KeyScope, Role, Workspace
+from sessions_app.access.models import KeyScope, Role, TrustLevel, Workspace
 from sessions_app.access.services import NewKey
 
 FOR_EVER = "0"
@@ -126,3 +127,81 @@ class VaultForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"label_suffix": "", "auto_id": "vault_%s", **kwargs})
+
+
+class WorkspaceForm(forms.Form):
+    """What its owners say of a workspace; of its folder operators alone."""
+
+    name = forms.CharField(label=_("Name"), max_length=200)
+    vault_path = forms.CharField(
+        label=_("Folder"),
+        max_length=4000,
+        help_text=_("On the computer that Parachute runs on. No two workspaces share one."),
+        widget=forms.TextInput({"spellcheck": "false", "autocapitalize": "none", "placeholder": "~/Notes"}),
+    )
+    default_agent = forms.ChoiceField(label=_("Who answers in a new chat"), required=False)
+    default_model = forms.ChoiceField(label=_("Model"), required=False)
+    default_trust = forms.ChoiceField(label=_("A new chat reaches"), choices=TrustLevel.choices)
+    trust_floor = forms.ChoiceField(label=_("A chat reaches at most"), choices=TrustLevel.choices)
+    time_zone = forms.CharField(
+        label=_("Time zone"),
+        required=False,
+        max_length=64,
+        help_text=_("Such as Europe/Berlin. Empty: that of the computer."),
+        widget=forms.TextInput({"spellcheck": "false", "autocapitalize": "none"}),
+    )
+    agents = forms.MultipleChoiceField(
+        label=_("Agents that it offers"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("None chosen: all, also those that come later."),
+    )
+    writes_copies = forms.BooleanField(
+        label=_("Readable copies"), required=False, help_text=_("Of its chats, in the folder.")
+    )
+
+    curates = forms.BooleanField(
+        label=_("Titles and summaries"), required=False, help_text=_("The curator writes them, and the days.")
+    )
+
+    def __init__(self, *args: Any, agents: list[tuple[str, str]], is_operator: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label_suffix": "", "auto_id": "workspace_%s", **kwargs})
+        models = [(name, name) for name in settings.PARACHUTE_MODELS]
+        known = [*agents, *self._held("default_agent", agents)]
+        self.fields["default_agent"].choices = known  # type: ignore[attr-defined]
+        self.fields["agents"].choices = known  # type: ignore[attr-defined]
+        self.fields["default_model"].choices = [  # type: ignore[attr-defined]
+            ("", _("The first that is allowed")),
+            *models,
+            *self._held("default_model", models),
+        ]
+        if not is_operator:
+            del self.fields["vault_path"]
+
+    def _held(self, name: str, known: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        """What it has already, though nobody could choose it now."""
+        held = self.initial.get(name) or ""
+        return [(held, held)] if held and held not in dict(known) else []
+
+    def wanted(self) -> dict[str, Any]:
+        given = dict(self.cleaned_data)
+        return {**given, "agents": given["agents"] or None}
+
+
+class NewWorkspaceForm(forms.Form):
+    name = forms.CharField(label=_("Name"), max_length=200)
+    slug = forms.SlugField(
+        label=_("Short name"),
+        max_length=50,
+        help_text=_("In addresses. Small letters, digits and dashes; it stays as it is."),
+        widget=forms.TextInput({"spellcheck": "false", "autocapitalize": "none", "placeholder": "garden"}),
+    )
+    vault_path = forms.CharField(
+        label=_("Folder"),
+        max_length=4000,
+        help_text=_("On the computer that Parachute runs on. Agents read it and may write in it."),
+        widget=forms.TextInput({"spellcheck": "false", "autocapitalize": "none", "placeholder": "~/Garden"}),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label_suffix": "", "auto_id": "workspace_%s", **kwargs})

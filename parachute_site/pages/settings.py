@@ -17,19 +17,15 @@ from django.views.decorators.http import require_safe
 
 from agents_app.model import chosen
 from parachute_site.pages import reach
-from parachute_site.pages.forms import KeyForm, MemberForm, RoleForm, password_form
+from parachute_site.pages.forms import KeyForm, password_form
 from parachute_site.pages.frame import caller_in, framed
 from parachute_site.pages.limits import take_tries, until_then
 from parachute_site.pages.model import keep, shown
 from parachute_site.pages.posting import posted_from
 from sessions_app.access import reading
-from sessions_app.access.models import Role
 from sessions_app.access.services import (
     Limit,
-    add_member,
-    change_role,
     create_key,
-    remove_member,
     revoke_key,
     set_password,
 )
@@ -90,39 +86,6 @@ def revoke(request: HttpRequest, key_id: int) -> HttpResponse:
     return _done(request, lambda: revoke_key(caller_in(request), key_id), _("The key is revoked."))
 
 
-@never_cache
-@login_required
-@posted_from("settings")
-def add(request: HttpRequest, slug: str) -> HttpResponse:
-    form = MemberForm(request.POST)
-    if not form.is_valid():
-        return _page(request, status=422, error=_("Give the name of a person here, and choose a role."))
-    name, role = form.cleaned_data["user"], form.cleaned_data["role"]
-    said = _("%(name)s is a member now.") % {"name": name}
-    return _done(request, lambda: add_member(caller_in(request), slug, name, role), said)
-
-
-@never_cache
-@login_required
-@posted_from("settings")
-def change(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
-    form = RoleForm(request.POST)
-    if not form.is_valid():
-        return _page(request, status=422, error=_("Choose one of the roles in the list."))
-    role = form.cleaned_data["role"]
-    return _done(
-        request, lambda: change_role(caller_in(request), slug, user_id, role), _("The role is changed.")
-    )
-
-
-@never_cache
-@login_required
-@posted_from("settings")
-def remove(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
-    said = _("They are no member any more.")
-    return _done(request, lambda: remove_member(caller_in(request), slug, user_id), said)
-
-
 @sensitive_post_parameters("key")
 @never_cache
 @login_required
@@ -162,8 +125,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "password_form": password_form(user),
         "key_form": KeyForm(workspaces=reading.workspaces(caller)),
         "keys": reading.keys(caller),
-        "owned": reading.members(caller),
-        "roles": Role.choices,
+        "own_workspaces": reading.workspaces_with_roles(caller),
         "now": timezone.now(),
         "levels": reach.levels(),
         "is_operator": caller.is_operator,

@@ -135,7 +135,7 @@ def _models(workspace: Workspace | None, session: Session | None) -> list[tuple[
 def _page(request: HttpRequest, session: Session | None = None) -> dict[str, Any]:
     wanted = request.GET
     caller, is_demo = caller_in(request), chosen.current().is_demo
-    writable = list(Workspace.objects.filter(caller.within("", MAY_WRITE)).distinct())
+    writable = list(Workspace.objects.filter(caller.within("", MAY_WRITE), archived_at=None).distinct())
     workspace = session.workspace if session else _first(writable, wanted.get("workspace", ""))
     return {
         **in_rail(reading.page(caller, reading.SessionFilter(exact={}, limit=LISTED))),

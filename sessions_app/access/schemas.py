@@ -1,9 +1,9 @@
 from datetime import datetime
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import AwareDatetime, Field
 
-from sessions_app.access.models import ApiKey, KeyScope
+from sessions_app.access.models import ApiKey, KeyScope, Role, TrustLevel, Workspace
 from sessions_app.access.services import NewKey
 from sessions_app.schemas import Order, Text, Wire
 
@@ -63,3 +63,73 @@ class KeyOut(Wire):
 
 class KeyList(Wire):
     keys: list[KeyOut]
+
+
+class WorkspaceOut(Wire):
+    slug: str = Field(examples=["default"])
+    name: str = Field(examples=["My notes"])
+    role: Role | None = Field(description="Of whoever asks")
+    vault_path: str = Field(examples=["/home/ada/Notes"])
+    default_agent: str = Field(examples=["default"])
+    default_model: str = Field(description="Empty: the first that is allowed here", examples=["sonnet"])
+    default_trust: TrustLevel
+    trust_floor: TrustLevel = Field(description="The most that a chat may reach here")
+    time_zone: str = Field(description="Empty: the machine's", examples=["Europe/Berlin"])
+    agents: list[str] | None = Field(description="Those that it offers; null: all", examples=[["gardener"]])
+    writes_copies: bool = Field(description="Readable copies of its sessions, in the vault")
+    curates: bool = Field(description="Titles, summaries and the log of the day")
+    archived_at: datetime | None
+    created_at: datetime
+
+    @classmethod
+    def of(cls, workspace: Workspace, role: str | None) -> Self:
+        own = {name: getattr(workspace, name) for name in cls.model_fields if name != "role"}
+        return cls(**own, role=Role(role) if role else None)
+
+
+class WorkspaceList(Wire):
+    workspaces: list[WorkspaceOut]
+
+
+class WorkspaceChange(Order):
+    """Only what is given changes."""
+
+    name: Text | None = Field(None, examples=["My notes"])
+    vault_path: Text | None = Field(None, description="By an operator", examples=["/home/ada/Notes"])
+    default_agent: Annotated[Text, Field(max_length=100)] | None = None
+    default_model: Annotated[Text, Field(max_length=100)] | None = None
+    default_trust: TrustLevel | None = None
+    trust_floor: TrustLevel | None = None
+    time_zone: Annotated[Text, Field(max_length=64)] | None = Field(None, examples=["Europe/Berlin"])
+    agents: list[Text] | None = Field(None, description="Null: all", examples=[["gardener"]])
+    writes_copies: bool | None = None
+    curates: bool | None = None
+    archived: bool | None = None
+
+    def columns(self) -> dict[str, Any]:
+        given = self.model_dump(exclude_unset=True, exclude={"slug", "archived"})
+        return {name: value for name, value in given.items() if value is not None or name == "agents"}
+
+
+class WorkspaceOrder(WorkspaceChange):
+    slug: Text = Field(description="Small letters, digits and dashes", examples=["notes"])
+    name: Text = Field(examples=["My notes"])
+    vault_path: Text = Field(description="A folder of its own", examples=["/home/ada/Notes"])
+
+
+class MemberOut(Wire):
+    user: str = Field(examples=["ben"])
+    role: Role
+    is_active: bool
+
+
+class MemberList(Wire):
+    members: list[MemberOut]
+
+
+class RoleOrder(Order):
+    role: Role
+
+
+class MemberOrder(RoleOrder):
+    user: Text = Field(description="The name of somebody who is here already", examples=["ben"])

@@ -5,14 +5,18 @@ Keys and members are made on the settings page and over the API: a key is shown 
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.access.models import ApiKey, Membership, Workspace
-from sessions_app.access.services import revoke_keys
+from sessions_app.access.models import ApiKey, Membership, Role, Workspace
+from sessions_app.access.services import checked_vault, revoke_keys
 from sessions_app.console import WithTimes
+from sessions_app.errors import ParachuteError
 
 
 class Members(admin.TabularInline):  # type: ignore[type-arg]
@@ -21,12 +25,39 @@ class Members(admin.TabularInline):  # type: ignore[type-arg]
     autocomplete_fields = ["user"]
 
 
+class WorkspaceForm(forms.ModelForm):  # type: ignore[type-arg]
+    """What no workspace can be is refused here as it is everywhere."""
+
+    agents = forms.JSONField(
+        required=False, help_text=_("The slugs of the agents that it offers, as a list; empty: all.")
+    )
+
+    def clean_vault_path(self) -> str:
+        given = self.cleaned_data["vault_path"]
+        if given == self.instance.vault_path:
+            return str(given)
+        try:
+            return checked_vault(given, besides=self.instance.pk)
+        except ParachuteError as error:
+            raise ValidationError(error.message) from error
+
+
 @admin.register(Workspace)
 class WorkspaceAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     list_display = ["slug", "name", "vault_path", "default_trust", "trust_floor"]
     search_fields = ["slug", "name"]
-    readonly_fields = ["created_at"]
+    readonly_fields = ["created_at", "archived_at"]
     inlines = [Members]
+    form = WorkspaceForm
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """Whoever makes one owns it, or they could not see what they have made."""
+        super().save_related(request, form, formsets, change)
+        if not change:
+            assert isinstance(request.user, User)
+            Membership.objects.get_or_create(
+                workspace=form.instance, user=request.user, defaults={"role": Role.OWNER}
+            )
 
 
 @admin.register(Membership)

@@ -7,7 +7,6 @@ import pytest
 
 from agents_app.definitions import accepting
 from agents_app.definitions.agents import Agent, agent_of
-from agents_app.models import AgentRights
 from agents_app.runtimes.base import RunRequest
 from agents_app.turns.said.opening import Opening, open_turn
 from permissions_app import audit
@@ -245,4 +244,3 @@ class TestAccepting:
         other = agent_of(Workspace.objects.get(slug="elsewhere"), "gardener")
         assert other is not None
         assert other.pending == ["spawn"]
-        assert AgentRights.objects.filter(slug="gardener").count() == 1

@@ -44,6 +44,7 @@ LISTS = {
     ("GET", "/api/auth/keys"),
     ("GET", "/api/permissions"),
     ("GET", "/api/agents"),
+    ("GET", "/api/workspaces"),
 }
 ENDLESS_LISTS = {("GET", "/api/permissions/stream")}  # tried by an outsider in test_api_permissions.py
 BODIES: dict[tuple[str, str], Any] = {
@@ -72,6 +73,10 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/chat/{session_id}/contexts"): {"path": "."},
     ("PUT", "/api/agents/{agent}"): {"content": "---\nname: x\n---\n"},
     ("POST", "/api/agents/{agent}/accept-rights"): {},
+    ("PATCH", "/api/workspaces/{slug}"): {"name": "x"},
+    ("POST", "/api/workspaces/{slug}/members"): {"user": "cy", "role": "owner"},
+    ("PATCH", "/api/workspaces/{slug}/members/{user}"): {"role": "owner"},
+    ("POST", "/api/workspaces"): {"slug": "cys", "name": "x", "vaultPath": "/nowhere"},
     ("POST", "/api/workspaces/{slug}/grants"): {
         "agent": "default",
         "details": {"childAgentId": "writer"},
@@ -88,6 +93,8 @@ PRIVATE = "a word that nobody else may read"
 OF_THE_WORKSPACE = {  # Ben's business as well, but for what is of the private chat
     ("GET", "/api/workspaces/{slug}/grants"),
     ("GET", "/api/workspaces/{slug}/grant-requests"),
+    ("GET", "/api/workspaces/{slug}"),
+    ("GET", "/api/workspaces/{slug}/members"),
     ("GET", "/api/agents/{agent}"),
     ("PUT", "/api/agents/{agent}"),
     ("DELETE", "/api/agents/{agent}"),
@@ -102,7 +109,13 @@ QUERIES = {
 FOR_OWNERS = {
     ("DELETE", "/api/workspaces/{slug}/grants/{grant_id}"),
     ("POST", "/api/agents/{agent}/accept-rights"),
+    ("PATCH", "/api/workspaces/{slug}"),
+    ("DELETE", "/api/workspaces/{slug}"),
+    ("POST", "/api/workspaces/{slug}/members"),
+    ("PATCH", "/api/workspaces/{slug}/members/{user}"),
+    ("DELETE", "/api/workspaces/{slug}/members/{user}"),
 }
+FOR_OPERATORS = {("POST", "/api/workspaces")}  # tried by others in test_api_workspaces.py
 OF_ITS_OWNER = {("DELETE", "/api/auth/keys/{key_id}"), ("POST", "/api/auth/keys")}  # tried by Cy
 
 
@@ -117,7 +130,7 @@ def operations() -> set[tuple[str, str]]:
 
 
 CLOSED = sorted(operations() - OPEN)
-FOR_ONE = sorted(operations() - OPEN - LISTS - ENDLESS_LISTS)
+FOR_ONE = sorted(operations() - OPEN - LISTS - ENDLESS_LISTS - FOR_OPERATORS)
 
 
 def filled(wanted: Any, known: dict[str, Any]) -> Any:
@@ -158,6 +171,7 @@ async def foreign(ada_calls: Web, vault: Path) -> dict[str, Any]:
         "workspace": "default",
         "slug": "default",
         "agent": "gardener",
+        "user": "ben",
         "tag": quote(PRIVATE),
         **await in_thread(_foreign_grants)(said["sessionId"]),
     }
@@ -253,7 +267,7 @@ async def test_a_foreign_id_is_answered_as_an_unknown_one(
     ids = ("session_id", "turn_id", "attachment_id", "request_id", "run_id")
     unknown: dict[str, Any] = {name: uuid4() for name in ids}
     unknown |= {"tag": "unknown", "grant_id": uuid4(), "grant_request_id": uuid4(), "slug": "nowhere"}
-    unknown |= {"key_id": 10**9, "workspace": "nowhere", "agent": "nobody"}
+    unknown |= {"key_id": 10**9, "workspace": "nowhere", "agent": "nobody", "user": "nobody"}
     of_foreign, of_unknown = [await ask(cy_calls, method, path, each) for each in (foreign, unknown)]
     assert (of_foreign.status, of_foreign.body) == (of_unknown.status, of_unknown.body)
 

@@ -1,12 +1,14 @@
 """What a tab is told over its socket."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agents_app.runtimes.events import BlockKind
 from agents_app.runtimes.scripted import Begin, Pause, Say, ScriptedRuntime, Use
+from parachute_site.pages import live
 from sessions_app.models import Session
 from sessions_app.threads import in_thread
 from tests.api.web import Web
@@ -135,3 +137,27 @@ async def test_what_a_child_asks_is_a_card_in_its_parents_page_until_it_is_answe
         await ada_calls.post(f"/api/permissions/{request.pk}/deny")
         gone = (await socket.until("children"))[-1]
         assert (gone["sessionId"], gone["items"]) == (parent, [{"id": f"asked-{request.pk}"}])
+
+
+async def test_a_part_of_a_page_is_told_anew_when_it_is_another(
+    ada_calls: Web, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "LOOKS_EVERY", 0.01)
+    (vault / "Agents").mkdir()
+    async with ada_calls.socket("/ws/page") as socket:
+        await socket.send({"type": "follow", "part": "agents", "of": "default"})
+        assert "Gardener" not in (await socket.until("part"))[-1]["html"]
+        (vault / "Agents" / "gardener.md").write_text("---\nname: Gardener\n---\n")
+        told = (await socket.until("part"))[-1]
+        assert (told["part"], told["of"]) == ("agents", "default")
+        assert "Gardener" in told["html"]
+        await socket.send({"type": "follow", "part": "secrets"})
+        assert (await socket.until("refused"))[-1]["error"]["code"] == "invalid"
+
+
+async def test_nobody_follows_a_part_of_a_workspace_that_is_not_theirs(cy_calls: Web, vault: Path) -> None:
+    (vault / "Agents").mkdir()
+    (vault / "Agents" / "gardener.md").write_text("---\nname: Gardener\n---\n")
+    async with cy_calls.socket("/ws/page") as socket:
+        await socket.send({"type": "follow", "part": "agent", "of": "default gardener"})
+        assert (await socket.until("refused"))[-1]["error"]["code"] == "not_found"

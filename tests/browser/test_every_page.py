@@ -113,8 +113,23 @@ def test_a_chat_while_it_works(any_tab: Tab, house: House) -> None:
     expect(any_tab.page.locator(".turn[data-over]")).to_have_count(2)
 
 
-def test_the_other_pages(any_tab: Tab, rich: str) -> None:
-    for path in ("/", "/settings", "/welcome", "/inbox", "/nowhere"):
+def test_the_other_pages(any_tab: Tab, rich: str, house: House) -> None:
+    agents = house.up.vault / "Agents"
+    agents.mkdir(exist_ok=True)
+    (agents / "gardener.md").write_text("---\nname: Gardener\nspawn: [reader]\nmodel: gpt\n---\n\nKeep it.\n")
+    (agents / "broken.md").write_text("---\nmodel: [a]\n---\n")
+    for path in (
+        "/",
+        "/settings",
+        "/welcome",
+        "/inbox",
+        "/agents",
+        "/agents/of/gardener",
+        "/agents/of/default/told",
+        "/workspaces",
+        "/workspaces/of/default",
+        "/nowhere",
+    ):
         assert_is_for_everybody(any_tab.open(path).page)
         if path == "/nowhere":
             any_tab.complaints.clear()  # a browser says on its console that it was 404

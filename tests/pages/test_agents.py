@@ -7,6 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from agents_app.models import AgentRights
 from sessions_app.access.caller import Caller
 from tests.pages.browsing import Enter
 
@@ -131,6 +132,20 @@ def test_cy_sees_none_of_it(enter: Enter, cy: User, as_cy: Caller, file: Path) -
     for where in (f"{ONE}/accept", f"{ONE}/delete"):
         assert page.post(f"{where}?workspace=default").status_code == 404
     assert file.exists()
+
+
+def test_the_console_shows_what_waits_and_its_owner_accepts_it_there(
+    as_ada_in: Client, enter: Enter, ben: User, file: Path
+) -> None:
+    as_ada_in.get("/agents")
+    listed = as_ada_in.get("/admin/agents_app/agentrights/")
+    assert "spawn" in text_of(listed)
+    form = {"action": "accept", "_selected_action": [AgentRights.objects.get(slug="gardener").pk]}
+    User.objects.filter(pk=ben.pk).update(is_staff=True, is_superuser=True)  # and no owner of the workspace
+    refused = enter(ben).post("/admin/agents_app/agentrights/", form, follow=True)
+    assert "Only an owner of this workspace" in text_of(refused)
+    as_ada_in.post("/admin/agents_app/agentrights/", form)
+    assert as_ada_in.get(ONE).context["agent"].pending == []
 
 
 def test_nobody_gets_in(client: Client, file: Path, workspace: object) -> None:

@@ -21,8 +21,7 @@ pytestmark = pytest.mark.django_db
 NEW = "quinces in October"
 CHANGE = {"old_password": PASSWORD["password"], "new_password1": NEW, "new_password2": NEW}
 KEY = {"name": "laptop", "scopes": ["read", "chat"], "lasts": "90"}
-FORMS = ["password", "keys", "keys/1/revoke", "default/members", "default/members/1"]
-FORMS += ["default/members/1/remove"]
+FORMS = ["password", "keys", "keys/1/revoke"]
 
 
 def role_of(user: User) -> str | None:
@@ -208,9 +207,11 @@ def test_a_key_says_whether_it_was_used_and_when_it_ends(as_ada_in: Client, ada:
 
 
 def test_an_owner_adds_changes_and_removes(as_ada_in: Client, cy: User) -> None:
-    assert as_ada_in.post("/settings/default/members", {"user": "cy", "role": "viewer"}).status_code == 302
+    assert (
+        as_ada_in.post("/workspaces/of/default/members", {"user": "cy", "role": "viewer"}).status_code == 302
+    )
     assert role_of(cy) == Role.VIEWER
-    one = f"/settings/default/members/{cy.pk}"
+    one = f"/workspaces/of/default/members/{cy.pk}"
     assert as_ada_in.post(one, {"role": "member"}).status_code == 302
     assert role_of(cy) == Role.MEMBER
     assert as_ada_in.post(f"{one}/remove").status_code == 302
@@ -232,7 +233,7 @@ def test_an_owner_adds_changes_and_removes(as_ada_in: Client, cy: User) -> None:
 def test_who_cannot_be_added_is_said(
     form: dict[str, str], status: int, as_ada_in: Client, ben: User, cy: User
 ) -> None:
-    answer = as_ada_in.post("/settings/default/members", form)
+    answer = as_ada_in.post("/workspaces/of/default/members", form)
     assert answer.status_code == status
     assert 'role="alert"' in answer.content.decode()
     assert (role_of(ben), role_of(cy)) == (Role.MEMBER, None)
@@ -240,16 +241,16 @@ def test_who_cannot_be_added_is_said(
 
 def test_who_was_switched_off_is_not_added(as_ada_in: Client, cy: User) -> None:
     User.objects.filter(pk=cy.pk).update(is_active=False)
-    answer = as_ada_in.post("/settings/default/members", {"user": "cy", "role": "member"})
+    answer = as_ada_in.post("/workspaces/of/default/members", {"user": "cy", "role": "member"})
     assert answer.status_code == 422
 
 
 def test_the_last_owner_stays(as_ada_in: Client, ada: User, ben: User) -> None:
-    one = f"/settings/default/members/{ada.pk}"
+    one = f"/workspaces/of/default/members/{ada.pk}"
     for answer in (as_ada_in.post(one, {"role": "member"}), as_ada_in.post(f"{one}/remove")):
         assert answer.status_code == 409
         assert "last owner" in text_of(answer)
-    as_ada_in.post(f"/settings/default/members/{ben.pk}", {"role": "owner"})
+    as_ada_in.post(f"/workspaces/of/default/members/{ben.pk}", {"role": "owner"})
     assert as_ada_in.post(f"{one}/remove").status_code == 302
     assert (role_of(ada), role_of(ben)) == (None, Role.OWNER)
 
@@ -257,7 +258,7 @@ def test_the_last_owner_stays(as_ada_in: Client, ada: User, ben: User) -> None:
 def test_an_owner_who_was_switched_off_is_none_who_is_left(as_ada_in: Client, ada: User, ben: User) -> None:
     Membership.objects.filter(user=ben).update(role=Role.OWNER)
     User.objects.filter(pk=ben.pk).update(is_active=False)
-    assert as_ada_in.post(f"/settings/default/members/{ada.pk}/remove").status_code == 409
+    assert as_ada_in.post(f"/workspaces/of/default/members/{ada.pk}/remove").status_code == 409
 
 
 @pytest.mark.parametrize(("name", "status"), [("ben", 403), ("vi", 403), ("cy", 404)])
@@ -272,22 +273,22 @@ def test_who_owns_nothing_here_changes_nothing(
         (f"/{ada.pk}/remove", {}),
         (f"/{user.pk}", {"role": "owner"}),
     ):
-        assert page.post(f"/settings/default/members{where}", form).status_code == status
-    assert "Members of Default" not in text_of(page.get("/settings"))
+        assert page.post(f"/workspaces/of/default/members{where}", form).status_code == status
+    assert "Add somebody" not in text_of(page.get("/workspaces/of/default"))
     assert role_of(ada) == Role.OWNER
 
 
 def test_a_workspace_that_is_not_there_is_404(as_ada_in: Client) -> None:
     form = {"user": "cy", "role": "owner"}
-    assert as_ada_in.post("/settings/nowhere/members", form).status_code == 404
+    assert as_ada_in.post("/workspaces/of/nowhere/members", form).status_code == 404
 
 
 def test_who_was_removed_sees_nothing_of_it(as_ada_in: Client, ben: User, enter: Enter) -> None:
     page = enter(ben)
     assert 'value="default"' in page.get("/settings").content.decode()
-    as_ada_in.post(f"/settings/default/members/{ben.pk}/remove")
+    as_ada_in.post(f"/workspaces/of/default/members/{ben.pk}/remove")
     assert 'value="default"' not in page.get("/settings").content.decode()
-    assert page.post(f"/settings/default/members/{ben.pk}", {"role": "owner"}).status_code == 404
+    assert page.post(f"/workspaces/of/default/members/{ben.pk}", {"role": "owner"}).status_code == 404
 
 
 # The admin

@@ -284,7 +284,7 @@ def _new(caller: Caller, opening: Opening, workspace: Workspace, agent: Agent) -
 
 def _workspace(caller: Caller, slug: str | None) -> Workspace:
     visible = Workspace.objects.visible_to(caller)
-    workspace = visible.filter(slug=slug).first() if slug else visible.first()
+    workspace = visible.filter(slug=slug).first() if slug else visible.filter(archived_at=None).first()
     if workspace is None:
         raise NotFound(_("There is no such workspace, or you are no member of it."))
     _check_role(caller, workspace)
@@ -301,6 +301,8 @@ def check_queue(waiting: int) -> None:
 def _check_role(caller: Caller, workspace: Workspace) -> None:
     if not Workspace.objects.filter(caller.within("", MAY_WRITE), pk=workspace.pk).exists():
         raise Forbidden(_("You may read here, and not write. An owner of the workspace can change that."))
+    if workspace.archived_at is not None:
+        raise Conflict(_("This workspace is archived. An owner of it can take it out of the archive."))
 
 
 def _trust(caller: Caller, workspace: Workspace, wanted: str | None, agent: Agent) -> str:

@@ -9,10 +9,10 @@ from sessions_app.access.models import SignInLink, digest
 LINK_LIVES = timedelta(minutes=10)
 
 
-def make_sign_in_link(user: User) -> str:
+def make_sign_in_link(user: User, lives: timedelta = LINK_LIVES) -> str:
     """The token of a fresh link, which nothing but the link holds."""
     token = secrets.token_urlsafe(32)
-    SignInLink.objects.create(user=user, digest=digest(token), expires_at=timezone.now() + LINK_LIVES)
+    SignInLink.objects.create(user=user, digest=digest(token), expires_at=timezone.now() + lives)
     return token
 
 

@@ -1,20 +1,29 @@
 """Who is in a workspace. Only its owners say so, and one of them always stays."""
 
+from datetime import timedelta
+
 from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from sessions_app.access.caller import Caller
-from sessions_app.access.models import Membership, Role, Workspace
+from sessions_app.access.models import ApiKey, Membership, Role, SignInLink, Workspace
+from sessions_app.access.services.links import make_sign_in_link
 from sessions_app.errors import Conflict, Forbidden, Invalid, NotFound
+
+INVITATION_LIVES = timedelta(days=3)
 
 
 @transaction.atomic
 def add_member(caller: Caller, slug: str, name: str, role: Role) -> Membership:
-    workspace = _owned(caller, slug)
+    workspace = owned(caller, slug)
     user = User.objects.filter(username=name.strip(), is_active=True).first()
     if user is None:
-        raise Invalid.field("user", _("Nobody here has this name. An operator adds people in the admin."))
+        raise Invalid.field(
+            "user", _("Nobody here has this name. Invite them: they get a link of their own.")
+        )
     membership, made = Membership.objects.get_or_create(
         workspace=workspace, user=user, defaults={"role": role}
     )
@@ -24,8 +33,50 @@ def add_member(caller: Caller, slug: str, name: str, role: Role) -> Membership:
 
 
 @transaction.atomic
+def invite(caller: Caller, slug: str, name: str, role: Role) -> tuple[User, str]:
+    """Somebody who has no account here: the account, and the token of the link that signs them in once. For
+    whoever has been here nobody else gets a link: it would be a way into what is theirs."""
+    workspace = owned(caller, slug)
+    name = name.strip()
+    user = User.objects.filter(username=name).first()
+    if user is None:
+        user = User(username=name)
+        user.set_unusable_password()
+        _check_name(user)
+        user.save()
+    elif not _has_never_come(caller, user):
+        raise Conflict(_("Somebody here has this name already. Add them, or choose another name."))
+    Membership.objects.update_or_create(workspace=workspace, user=user, defaults={"role": role})
+    SignInLink.objects.filter(user=user, used_at=None).update(used_at=timezone.now())  # the one before
+    return user, make_sign_in_link(user, lives=INVITATION_LIVES)
+
+
+def _has_never_come(caller: Caller, user: User) -> bool:
+    """Invited by an owner of the same workspaces, and not in yet: their link may have got lost."""
+    is_new = (
+        user.is_active and not user.is_staff and user.last_login is None and not user.has_usable_password()
+    )
+    elsewhere = Workspace.objects.filter(memberships__user=user).exclude(
+        pk__in=Workspace.objects.filter(caller.within(roles=(Role.OWNER,))).values("pk")
+    )
+    return (
+        is_new
+        and not user.is_staff
+        and not ApiKey.objects.filter(user=user).exists()
+        and not elsewhere.exists()
+    )
+
+
+def _check_name(user: User) -> None:
+    try:
+        user.full_clean(exclude=["password"])
+    except ValidationError as error:
+        raise Invalid.field("user", " ".join(error.messages)) from error
+
+
+@transaction.atomic
 def change_role(caller: Caller, slug: str, user_id: int, role: Role) -> None:
-    workspace = _owned(caller, slug)
+    workspace = owned(caller, slug)
     if role != Role.OWNER:
         _keep_an_owner(workspace, besides=user_id)
     if not workspace.memberships.filter(user_id=user_id).update(role=role):
@@ -35,13 +86,13 @@ def change_role(caller: Caller, slug: str, user_id: int, role: Role) -> None:
 @transaction.atomic
 def remove_member(caller: Caller, slug: str, user_id: int) -> None:
     """They see nothing of it from now on; a stream that they have open ends within a minute."""
-    workspace = _owned(caller, slug)
+    workspace = owned(caller, slug)
     _keep_an_owner(workspace, besides=user_id)
     if not workspace.memberships.filter(user_id=user_id).delete()[0]:
         raise NotFound
 
 
-def _owned(caller: Caller, slug: str) -> Workspace:
+def owned(caller: Caller, slug: str) -> Workspace:
     """Locked until the transaction ends: of two owners who put each other out at once, one must stay.
 
     That holds across two rows, which no conditional UPDATE of one of them sees. The role is read after the
