@@ -15,6 +15,7 @@ def last_run(run: CuratorRun) -> dict[str, Any]:
         "ts": _time(run),
         "exchange_number": run.exchange_number,
         "actions": run.actions,
+        "status": run.status,
     }
     if run.title_after:
         told["new_title"] = run.title_after
@@ -35,16 +36,12 @@ def on_the_wire(run: CuratorRun) -> dict[str, Any]:
     }
 
 
-def newest(session_id: UUID) -> CuratorRun | None:
-    return ended(session_id).first()
-
-
 def ended(session_id: UUID) -> QuerySet[CuratorRun]:
     return CuratorRun.objects.filter(session=session_id, status__in=SHOWN).order_by("-ended_at", "-pk")
 
 
 def contributed(session_id: UUID) -> dict[str, Any]:
-    run = newest(session_id)
+    run = ended(session_id).first()
     return {"curator_last_run": on_the_wire(run) if run else None}
 
 

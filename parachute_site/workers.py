@@ -35,6 +35,7 @@ def begin(app: Celery, name: str) -> None:
         threading.Thread(target=_say_alive, args=(name,), name="alive", daemon=True).start()
     if settings.PARACHUTE_BEAT:
         EmbeddedService(app, thread=True, scheduler_cls="celery.beat:Scheduler").start()
+        app.send_task("sessions_app.tasks.index_changed")  # beat waits a minute for its first
     log.info("%s is ready.", name)
 
 

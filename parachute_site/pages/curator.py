@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
-from curator_app import reading, services, told
+from curator_app import reading, services
 from curator_app.models import CuratorRun
 from parachute_site.pages.frame import caller_in, framed
 from sessions_app import reading as sessions
@@ -26,9 +26,9 @@ SHOWN = 8  # runs in the dialog
 
 
 def chip(session: Session | None) -> dict[str, Any]:
-    """For the page of a chat: its last run, which the page tells in words."""
-    run = told.newest(session.pk) if session else None
-    return {"curator_run": json.dumps(told.on_the_wire(run)) if run else ""}
+    """For the page of a chat: its last run as its metadata have it, which the page tells in words."""
+    run = session.metadata.get(services.LAST_RUN) if session else None
+    return {"curator_run": json.dumps(run) if run else ""}
 
 
 @never_cache
@@ -56,7 +56,7 @@ def _may_write(caller: Caller, session_id: UUID) -> bool:
 
 
 def _shown(run: CuratorRun, session: Session, *, may_write: bool) -> dict[str, Any]:
-    return {"run": run, "may_undo": may_write and bool(services.undoable(session, run))}
+    return {"run": run, "undo": services.undoable(session, run) if may_write else {}}
 
 
 @never_cache

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from time import monotonic
@@ -117,13 +117,12 @@ def behind_walls(folder: Path) -> list[Row]:
 def page_of_messages(folder: Path) -> list[Row]:
     """In a home of its own: its first start prints the link by which a person gets in."""
     (folder / "page/vault").mkdir(parents=True)
-    with ScriptedModel() as model, running(folder / "page", model.url) as (up, _):
-        variables = environment(folder / "page", model.url)
-        shell = Shell(variables)
-        try:
-            return page.of_200_messages(House(up, model, Program(up), signed_in(up), shell))
-        finally:
-            shell.end()
+    with (
+        ScriptedModel() as model,
+        running(folder / "page", model.url) as (up, _),
+        closing(Shell(environment(folder / "page", model.url))) as shell,
+    ):
+        return page.of_200_messages(House(up, model, Program(up), signed_in(up), shell))
 
 
 def at_the_door(folder: Path) -> list[Row]:

@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -35,9 +36,8 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         up = RunningUp(REAL, folder, variables)
         try:
             up.wait_ready()
-            shell = Shell(variables)
-            yield House(up, model, Program(up), signed_in(up), shell)
-            shell.end()
+            with closing(Shell(variables)) as shell:
+                yield House(up, model, Program(up), signed_in(up), shell)
             up.stop()
             assert up.left() == {}
         finally:

@@ -103,7 +103,7 @@ class Shell:
         assert said, code
         return str(json.loads(said))
 
-    def end(self) -> None:
+    def close(self) -> None:
         self._process.communicate()
         assert self._process.returncode == 0
 
@@ -116,9 +116,9 @@ class House:
     signed_in: Any  # the cookies of the first person
     shell: "Shell"
 
-    def past(self, turns: int) -> str:
+    def past(self, turns: int = 1, first: str = "question 0") -> str:
         """A chat that is over, made as rows: its id."""
-        return self._shell(f"from tests.pages.conversations import a_past; print(a_past({turns}))")
+        return self._shell(f"from tests.pages.conversations import a_past; print(a_past({turns}, {first!r}))")
 
     def share(self, session: str) -> None:
         """With everybody in its workspace."""
@@ -235,6 +235,10 @@ class Tab:
         found = re.search(r"/chat/([0-9a-f-]{36})", self.page.url)
         assert found, self.page.url
         return found[1]
+
+    def open_past(self, first: str) -> "Tab":
+        """In a chat that began with these words, and that no agent has to begin."""
+        return self.open(f"/chat/{self.house.past(first=first)}")
 
     def open(self, path: str = "/") -> "Tab":
         self.page.goto(path)

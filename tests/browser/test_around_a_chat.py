@@ -67,7 +67,7 @@ def test_what_is_no_use_is_refused_in_a_sentence_and_what_was_written_stays(tab:
 
 
 def test_a_chat_is_renamed_for_every_tab(tab: Tab, other_tab: Tab) -> None:
-    tab.open().ask("an untitled thing")
+    tab.open_past("an untitled thing")
     other_tab.open("/")
     expect(other_tab.page.locator("#chats")).to_contain_text("an untitled thing")
     tab.page.locator("#more > summary").click()
@@ -81,7 +81,7 @@ def test_a_chat_is_renamed_for_every_tab(tab: Tab, other_tab: Tab) -> None:
 
 
 def test_a_chat_is_archived_and_another_is_deleted(house: House, tab: Tab, other_tab: Tab) -> None:
-    tab.open().ask("to be archived")
+    tab.open_past("to be archived")
     tab.page.locator("#more > summary").click()
     tab.page.get_by_role("button", name="Archive", exact=True).click()
     expect(tab.page.get_by_text("What would you like to do?")).to_be_visible()
@@ -91,8 +91,7 @@ def test_a_chat_is_archived_and_another_is_deleted(house: House, tab: Tab, other
     tab.page.locator("#more > summary").click()
     tab.page.get_by_role("button", name="Take out of the archive").click()
     expect(tab.page.locator("#chats")).to_contain_text("to be archived")
-    tab.open()
-    tab.ask("to be deleted")
+    tab.open_past("to be deleted")
     other_tab.open(f"/chat/{tab.session}")
     tab.page.locator("#more > summary").click()
     tab.page.get_by_role("button", name="Delete…").click()
@@ -195,7 +194,7 @@ def test_acting_without_asking_is_switched_off_and_on_by_keyboard(
     house: House, browser: Browser, width: int
 ) -> None:
     tab = house.tab(browser, width=width)
-    tab.open().ask("a careful thing")
+    tab.open_past("a careful thing")
     tab.page.locator("#more > summary").press("Enter")
     acts = tab.page.get_by_role("switch", name="Act without asking")
     expect(acts).to_be_checked()
@@ -217,7 +216,7 @@ def test_acting_without_asking_is_switched_off_and_on_by_keyboard(
 @pytest.mark.parametrize("width", few_of([390, 1280], 390))
 def test_what_was_allowed_is_listed_and_taken_back(house: House, browser: Browser, width: int) -> None:
     tab = house.tab(browser, width=width)
-    tab.open().ask("a careful thing")
+    tab.open_past("a careful thing")
     tab.page.locator("#more > summary").press("Enter")
     allowed = tab.page.get_by_role("list", name="Allowed in this chat without asking")
     expect(allowed.get_by_role("listitem")).to_have_text(["writeChat/artifacts/*"])

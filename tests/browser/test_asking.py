@@ -224,8 +224,8 @@ def test_what_a_child_asks_is_answered_in_the_chat_that_started_it(
     house: House, tab: Tab, other_tab: Tab
 ) -> None:
     wants_to_steer(house, "for my parent")
-    other_tab.open(f"/chat/{house.past(turns=1)}")
-    tab.open(f"/chat/{house.past(turns=1)}")
+    other_tab.open(f"/chat/{house.past()}")
+    tab.open(f"/chat/{house.past()}")
     house.becomes_child(tab.session, other_tab.session)
     tab.say("for my parent")
     card = other_tab.page.get_by_role("region", name="What its helpers ask").locator(".ask")
@@ -242,8 +242,8 @@ def test_what_a_child_asks_is_answered_in_the_chat_that_started_it(
 def test_a_chat_that_is_gone_asks_for_nobody(house: House, tab: Tab, other_tab: Tab) -> None:
     """What its helper asks goes on in the helper's own chat."""
     wants_to_steer(house, "orphaned")
-    other_tab.open(f"/chat/{house.past(turns=1)}")
-    tab.open(f"/chat/{house.past(turns=1)}")
+    other_tab.open(f"/chat/{house.past()}")
+    tab.open(f"/chat/{house.past()}")
     house.becomes_child(tab.session, other_tab.session)
     tab.say("orphaned")
     card = other_tab.page.locator("#children .ask")
@@ -531,7 +531,7 @@ def test_what_is_asked_about_is_seen_whole_on_a_phone(house: House, browser: Bro
     house.model.script("a long name", [calls("Write", file_path=note, content="x\n"), say("So be it.")])
     here, parent, inbox = (house.tab(browser, width=390) for _ in range(3))
     for each in (parent, here):
-        each.open(f"/chat/{house.past(turns=1)}")
+        each.open(f"/chat/{house.past()}")
     house.becomes_child(here.session, parent.session)
     here.say("a long name")
     inbox.open("/inbox")
@@ -549,7 +549,7 @@ def wants_a_folder(house: House, tab: Tab, words: str) -> Locator:
     """Asked about because the chat asks before it writes: a person may allow more than the one file."""
     note = str(house.up.vault / "Plans" / f"{words}.md")
     house.model.script(words, [calls("Write", file_path=note, content="x\n"), say("So be it.")])
-    tab.open(f"/chat/{house.past(turns=1)}")
+    tab.open(f"/chat/{house.past()}")
     asks = {"permissions": {"trustMode": False}}
     house.program.http.patch(f"/api/chat/{tab.session}", json={"metadata": asks}).raise_for_status()
     tab.say(words)
@@ -615,7 +615,7 @@ def wants_two_pages(house: House, tab: Tab, words: str) -> Locator:
     """Asked about at once, because the chat has read a page of a host that nobody named."""
     pages = [ToolUse("WebFetch", {"url": f"https://plums.invalid/{name}", "prompt": "?"}) for name in "ab"]
     house.model.script(words, [Reply(tuple(pages)), say("So be it.")])
-    tab.open(f"/chat/{house.past(turns=1)}")
+    tab.open(f"/chat/{house.past()}")
     house.has_read_strangers(tab.session)
     tab.say(words)
     cards = tab.log.locator(".ask")
@@ -684,7 +684,7 @@ def test_what_is_left_of_such_a_card_is_one_of_its_own(house: House, tab: Tab, o
 def test_an_agent_that_wants_to_start_another_is_answered_in_its_chat_and_in_the_inbox(
     house: House, tab: Tab, other_tab: Tab
 ) -> None:
-    tab.open(f"/chat/{house.past(turns=1)}")
+    tab.open(f"/chat/{house.past()}")
     house.wants_to_start(tab.session, "writer")
     card = tab.open(f"/chat/{tab.session}").log.locator(".ask")
     there = other_tab.open("/inbox").page.locator(".asked .ask")

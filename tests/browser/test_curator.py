@@ -56,7 +56,7 @@ def test_a_title_comes_by_itself_is_undone_and_the_day_names_the_chat(pages: lis
         dialog = page.get_by_role("dialog", name="Curator")
         expect(dialog).to_contain_text("Title → “Note about pears”")
         assert_is_for_everybody(page)
-    dialog.get_by_role("button", name="Undo").click()
+    dialog.get_by_role("button", name="Undo title and summary").click()
     expect(dialog).to_contain_text("Undone.")
     for page in pages:
         expect(page.locator("#title")).to_have_text("Write a note about pears.")

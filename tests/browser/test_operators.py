@@ -72,7 +72,7 @@ def test_a_question(house: House, tab: Tab, member: Tab) -> None:
 
 def test_what_a_child_asks(house: House, tab: Tab, other_tab: Tab, member: Tab) -> None:
     wants_to_steer(house, "for a parent on the host")
-    other_tab.open(f"/chat/{house.past(turns=1)}")
+    other_tab.open(f"/chat/{house.past()}")
     asked_on_host(tab, "for a parent on the host")
     house.becomes_child(tab.session, other_tab.session)
     house.share(other_tab.session)

@@ -42,7 +42,7 @@ def test_what_others_say_appears_and_there_is_nothing_to_write_with(
 
 
 def test_what_the_chat_may_do_changes_while_they_look(house: House, tab: Tab, reader: Tab) -> None:
-    tab.open().ask("a thing that changes")
+    tab.open_past("a thing that changes")
     house.share(tab.session)
     ready(reader.open(f"/chat/{tab.session}").page)
     path = f"/api/chat/{tab.session}"
@@ -56,7 +56,7 @@ def test_their_home_says_so_and_the_list_lives(house: House, tab: Tab, reader: T
     expect(reader.page.get_by_text("You may read here, and not write.")).to_be_visible()
     expect(reader.page.get_by_text("Choose a chat")).to_be_visible()
     assert_is_for_everybody(reader.page)
-    tab.open().ask("begun meanwhile")
+    tab.open_past("begun meanwhile")
     house.share(tab.session)
     expect(reader.page.locator("#chats")).to_contain_text("begun meanwhile")
 

@@ -29,7 +29,7 @@ def switch(tab: Tab) -> None:
 
 def test_a_chat_is_shared_written_in_by_two_and_taken_back(house: House, tab: Tab, ben: Tab) -> None:
     ready(ben.open().page)
-    tab.open().ask("the medlars of this year")
+    tab.open_past("the medlars of this year")
     expect(ben.page.locator("#chats")).not_to_contain_text("the medlars of this year")
     switch(tab)
     expect(tab.page.locator("#shares-means")).to_contain_text("ben")

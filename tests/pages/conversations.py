@@ -46,13 +46,13 @@ def said_and_answered(
 
 
 @transaction.atomic
-def a_past(turns: int) -> UUID:
+def a_past(turns: int, first: str = "question 0") -> UUID:
     """Of the first person, for a server that runs: no worker hears of it before all of it is over."""
     caller = caller_of_user(User.objects.order_by("pk")[0])
-    first = said_and_answered(caller, "question 0")
+    begun = said_and_answered(caller, first)
     for number in range(1, turns):
-        said_and_answered(caller, f"question {number}", session=first.session_id)
-    return first.session_id
+        said_and_answered(caller, f"question {number}", session=begun.session_id)
+    return begun.session_id
 
 
 def ended(opened: Opened, status: TurnStatus, rows: list[Row]) -> None:

@@ -88,6 +88,7 @@ def test_a_chat_gets_its_title_and_the_same_memory_sees_its_third_exchange(curat
     assert "Tell me of pears" not in told
 
 
+@pytest.mark.depth
 def test_its_tools_process_holds_one_token_and_no_other_secret_and_is_replaced_when_it_dies(
     curated: Curated,
 ) -> None:
