@@ -129,6 +129,10 @@ async def test_its_trust_is_a_floor_which_a_request_cannot_pass(
         await engine.say("hi", agent="gardener", trust_level="vault")
     opened = await engine.say("hi", agent="gardener")
     assert (await Session.objects.aget(pk=opened.session_id)).trust_level == "sandboxed"
+    wider = await engine.say("hi", agent="default")
+    await Session.objects.filter(pk=wider.session_id).aupdate(agent_slug="gardener")
+    with pytest.raises(errors.TrustTooHigh):  # its file has been narrowed since
+        await engine.say("more", session_id=wider.session_id)
     gardener.write_text("---\nname: G\ntrust: full\n---\nHi.")
     agent = await in_thread(agent_of)(await Workspace.objects.aget(), "gardener")
     assert agent is not None

@@ -289,10 +289,8 @@ def test_opening_a_turn_takes_few_queries(as_ada: Caller, rings: list[UUID]) -> 
         opened = open_turn(as_ada, Opening("hi"))
     with CaptureQueriesContext(connection) as existing:
         open_turn(as_ada, Opening("and now?", session_id=opened.session_id), key="k")
-    assert (len(statements(new)), len(statements(existing))) == (
-        9,
-        12,
-    )  # a new one asks for its agent's rights
+    # Each of them asks once for the rights of its agent.
+    assert (len(statements(new)), len(statements(existing))) == (9, 13)
 
 
 async def test_each_decision_of_the_gate_is_recorded_for_whoever_spoke(

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from agents_app.definitions.agents import Agent
-from agents_app.definitions.choosing import agent_for
+from agents_app.definitions.choosing import agent_for, cast_of
 from agents_app.prompts import chosen
 from agents_app.rights.allowed import allowed_directory, allowed_model, check_trust
 from agents_app.rights.trust import most_for, narrowest
@@ -190,7 +190,7 @@ def existing(caller: Caller, session_id: UUID, opening: Opening) -> Session:
     _check_takes_messages(session)
     check_queue(Turn.objects.filter(session=session, status=TurnStatus.QUEUED).count())
     _check_unchanged(session, opening)
-    check_trust(caller, session.trust_level, most_for(session))
+    check_trust(caller, session.trust_level, most_for(session, cast_of(session).rights.trust))
     model = allowed_model(opening.model or session.model, session.workspace.default_model)
     if model != session.model:
         session.model = model
