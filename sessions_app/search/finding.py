@@ -91,6 +91,14 @@ class Hit:
     marks: list[tuple[int, int]] = field(default_factory=list)
     score: float = 0.0
     ways: set[str] = field(default_factory=set)
+    shows_title: bool = True  # or nothing yet
+
+    def show(self, chunk: Chunk, words: Sequence[str]) -> None:
+        """The first that is no title stays."""
+        is_title = chunk.field == "title"
+        if not self.excerpt or (self.shows_title and not is_title):
+            self.excerpt, self.marks = excerpt(chunk.text, words)
+            self.shows_title = is_title
 
     @property
     def matched(self) -> str:
@@ -117,11 +125,13 @@ def _by_words(scope: Scope, wish: Wish) -> Sequence[Chunk]:
 
 
 def _add(hits: dict[str, Hit], way: str, found: Iterable[Chunk], wish: Wish) -> None:
-    """Each content counts by its best chunk, which is also what is shown of it."""
+    """Each content counts by its best chunk, which is also what is shown of it; where that is its title,
+    which stands above it anyway, the best of what it says."""
     seen = set[str]()
     for chunk in found:
         manifest = chunk.manifest
         if manifest.pk in seen:
+            hits[manifest.pk].show(chunk, wish.words)
             continue
         seen.add(manifest.pk)
         hit = hits.get(manifest.pk)
@@ -135,7 +145,7 @@ def _add(hits: dict[str, Hit], way: str, found: Iterable[Chunk], wish: Wish) -> 
                 path=manifest.path,
                 changed_at=manifest.changed_at,
             )
-            hit.excerpt, hit.marks = excerpt(chunk.text, wish.words)
+        hit.show(chunk, wish.words)
         hit.score += 1 / (K + len(seen))
         hit.ways.add(way)
 

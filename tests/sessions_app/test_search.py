@@ -68,6 +68,15 @@ class TestNotes:
         assert found(as_ada, "frost") == []
         assert paths(found(as_ada, "anymore nothing")) == ["Garden/Quinces.md"]
 
+    def test_what_is_shown_of_it_is_what_it_says_and_not_its_title_again(
+        self, as_ada: Caller, write: Write
+    ) -> None:
+        write("Quinces.md", "# Quinces\n\nQuinces ripen in October, after the first frost.")
+        write("Medlars.md", "# Medlars\n\nThey are kept dark.")
+        indexing.index_changed()
+        assert "ripen" in found(as_ada, "quinces")[0].excerpt
+        assert "Medlars" in found(as_ada, "medlars")[0].excerpt
+
     def test_a_note_that_is_gone_is_found_no_more(self, as_ada: Caller, write: Write) -> None:
         note = write("Quinces.md")
         indexing.index_changed()
