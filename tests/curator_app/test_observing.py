@@ -172,10 +172,11 @@ async def test_one_that_takes_too_long_is_given_up(
     assert (run.status, run.error) == (RunStatus.FAILED, observing.TOO_LONG)
 
 
+@pytest.mark.parametrize("status", ["failed", "pending"])
 async def test_one_whose_tools_do_not_start_has_failed(
-    session_id: UUID, played: PlayedRuntime, look: Look
+    status: str, session_id: UUID, played: PlayedRuntime, look: Look
 ) -> None:
-    played.tools_status = "failed"
+    played.tools_status = status  # the second: too slowly, and the CLI went on without them
     run = await look()
     assert (run.status, run.error) == (RunStatus.FAILED, observing.NO_TOOLS)
 
