@@ -126,9 +126,11 @@ def is_busy() -> bool:
 
 
 def _claimable() -> QuerySet[CuratorRun]:
+    """Not what waits where the curator has been turned off meanwhile: nobody pays for that."""
     running = CuratorRun.objects.filter(session=OuterRef("session"), status=RunStatus.RUNNING)
-    waiting = CuratorRun.objects.filter(status=RunStatus.QUEUED).exclude(Exists(running))
-    return waiting.order_by("created_at")
+    waiting = CuratorRun.objects.filter(status=RunStatus.QUEUED, session__workspace__curates=True)
+    found = waiting.exclude(Exists(running)).order_by("created_at")
+    return found if settings.PARACHUTE_CURATOR else found.none()
 
 
 def claim_next() -> CuratorRun | None:
@@ -207,13 +209,13 @@ def _end(run_id: UUID, sdk_session: UUID | None, *, forget: bool = False, **colu
 
 
 def sweep() -> bool:
-    """Those whose worker was killed have failed. Says whether any waits."""
+    """Those whose worker was killed have failed. Says whether any waits that could be claimed."""
     lost = CuratorRun.objects.filter(
         status=RunStatus.RUNNING, started_at__lt=timezone.now() - LOST_AFTER
     ).values_list("pk", flat=True)
     for run_id in list(lost):
         fail(run_id, LOST)
-    return CuratorRun.objects.filter(status=RunStatus.QUEUED).exists()
+    return _claimable().exists()
 
 
 @transaction.atomic
