@@ -66,8 +66,9 @@ def log_activity(token: SessionToken, text: str) -> str:
         if run.activity:
             return run.activity
         day = activity.today(session.workspace, now)
-        _note(run, "log_activity", activity=line, day=day)
-    if activity.belongs_in_vault(session):
+        is_for_all = activity.belongs_in_vault(session)
+        _note(run, "log_activity", activity=line, day=day, is_in_vault=is_for_all)
+    if is_for_all:
         try:
             activity.append(Path(session.workspace.vault_path), day, _as_line(session, run, line, now))
         except OSError as error:

@@ -58,6 +58,7 @@ class CuratorRun(models.Model):
     summary_after = models.TextField(blank=True)
     activity = models.TextField(blank=True)  # the line of the day
     day = models.DateField(null=True)  # on which it was logged, in the workspace's time zone
+    is_in_vault = models.BooleanField(default=False)  # the line, until others may not read it
     model = models.CharField(max_length=100, blank=True)
     usage = models.JSONField(default=dict)
     cost_usd = models.DecimalField(max_digits=12, decimal_places=6, default=0)
@@ -71,6 +72,7 @@ class CuratorRun(models.Model):
         indexes = [
             models.Index(fields=["session", "-created_at"], name="curator_runs_of_a_session"),
             models.Index(fields=["day"], name="curator_days", condition=Q(day__isnull=False)),
+            models.Index(fields=["session"], name="curator_lines_in_vaults", condition=Q(is_in_vault=True)),
             models.Index(
                 fields=["status", "started_at"],
                 name="curator_runs_not_over",

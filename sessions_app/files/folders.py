@@ -9,7 +9,7 @@ import fcntl
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 from typing import BinaryIO, Literal
@@ -105,14 +105,13 @@ class Folder:
         another over it would take away what a wall has mounted on it. Where that fails the old content is put
         back."""
         with self._opened(name, _CHANGE, "r+b") as file:
-            before = file.read(LARGEST_FILE + 1)
-            if len(before) > LARGEST_FILE:
-                raise OSError(errno.EFBIG, f"{name} is too large to be put back")
-            try:
-                _fill(file.fileno(), content)
-            except BaseException:
-                _fill(file.fileno(), before)
-                raise
+            _replace(file, name, lambda before: content)
+
+    def keep_lines(self, name: str, wanted: Callable[[bytes], bool]) -> None:
+        """Takes the other lines out of a regular file, as `overwrite` does. Who appends meanwhile waits."""
+        with self._opened(name, _CHANGE, "r+b") as file:
+            _lock(file.fileno(), name)
+            _replace(file, name, lambda old: b"".join(each for each in old.splitlines(True) if wanted(each)))
 
     def append(self, name: str, line: bytes) -> None:
         """To a regular file, made where it is not, as a line of its own. Others may append at the same
@@ -241,6 +240,17 @@ def _lock(handle: int, name: str) -> None:
             if time.monotonic() > until:
                 raise BlockingIOError(errno.EAGAIN, f"{name} is locked by another program") from error
         time.sleep(TICK)  # noqa: TID251 - it blocks, and not for ever
+
+
+def _replace(file: BinaryIO, name: str, change: Callable[[bytes], bytes]) -> None:
+    before = file.read(LARGEST_FILE + 1)
+    if len(before) > LARGEST_FILE:
+        raise OSError(errno.EFBIG, f"{name} is too large to be put back")
+    try:
+        _fill(file.fileno(), change(before))
+    except BaseException:
+        _fill(file.fileno(), before)
+        raise
 
 
 def _fill(handle: int, content: bytes) -> None:

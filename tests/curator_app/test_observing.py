@@ -1,12 +1,14 @@
 """What a run leaves, however it goes. The curator is played; gate and internal API are the true ones."""
 
 import asyncio
+import fcntl
 import json
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+from django.contrib.auth.models import User
 
 from agents_app.errors import AgentError
 from agents_app.runtimes.base import RunFailed
@@ -17,7 +19,9 @@ from curator_app.models import CuratorRun, RunStatus
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Membership, Workspace
 from sessions_app.access.tokens import Audience, issue
+from sessions_app.files import folders
 from sessions_app.models import EventType, Session, SessionEvent, TitleSource
+from sessions_app.models.session import Visibility
 from sessions_app.services import archive
 from sessions_app.threads import in_thread
 from tests.agents_app.engine import Engine
@@ -315,3 +319,34 @@ class TestWhoReadsTheLog:
         played.steps = [activity("Asked something.")]
         await look()
         assert [line["summary"] for line in logged(vault)] == ["Asked something."]
+
+    async def test_a_line_is_taken_out_when_others_come_to_read_and_the_rest_stays(
+        self, session_id: UUID, played: PlayedRuntime, look: Look, alone: None, vault: Path, ben: User
+    ) -> None:
+        played.steps = [activity("Asked something private.")]
+        await look()
+        (file,) = (vault / "Daily" / ".activity").iterdir()
+        theirs = '{"session_id": ["somebody\'s own"]}\nnot JSON\n'
+        file.write_text(theirs + file.read_text())
+        await in_thread(services.take_lines_back)()
+        assert "private" in file.read_text()  # nobody has come
+        await Membership.objects.acreate(workspace=await Workspace.objects.aget(), user=ben)
+        await in_thread(services.take_lines_back)()
+        assert file.read_text() == theirs
+
+    async def test_one_of_a_chat_that_is_not_shared_any_more_goes_as_soon_as_it_can(
+        self, session_id: UUID, played: PlayedRuntime, look: Look, vault: Path
+    ) -> None:
+        await in_thread(share)(session_id)
+        played.steps = [activity("Asked something.")]
+        await look()
+        await Session.objects.filter(pk=session_id).aupdate(visibility=Visibility.PRIVATE)
+        with pytest.MonkeyPatch.context() as meanwhile:
+            meanwhile.setattr(folders, "LOCK_WAITS", 0.0)
+            (file,) = (vault / "Daily" / ".activity").iterdir()
+            with file.open() as held:
+                fcntl.flock(held, fcntl.LOCK_EX)
+                await in_thread(services.take_lines_back)()
+        assert len(logged(vault)) == 1
+        await in_thread(services.take_lines_back)()
+        assert logged(vault) == []
