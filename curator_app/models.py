@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import uuid
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.db import models
@@ -26,6 +27,11 @@ ENDED = (RunStatus.DONE, RunStatus.FAILED, RunStatus.SKIPPED)
 
 
 class CuratorRunQuerySet(models.QuerySet[Any]):
+    def living(self, life: str) -> CuratorRunQuerySet:
+        """The run of this `life`, if it runs."""
+        run_id, _, started_at = life.partition(" ")
+        return self.filter(pk=run_id, started_at=datetime.fromisoformat(started_at), status=RunStatus.RUNNING)
+
     def visible_to(self, caller: Caller) -> CuratorRunQuerySet:
         return self.filter(seen_by(caller, "session"))
 
@@ -101,6 +107,11 @@ class CuratorRun(models.Model):
 
     def __str__(self) -> str:
         return str(self.pk)  # the console shows it to operators, and the chat may be private
+
+    @property
+    def life(self) -> str:
+        """From one claim to its end. A run that was put back has another one with its next worker."""
+        return f"{self.pk} {self.started_at.isoformat() if self.started_at else ''}"
 
     @property
     def is_over(self) -> bool:

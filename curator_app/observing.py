@@ -172,7 +172,7 @@ def _server(look: Look) -> dict[str, Any]:
     arguments += ["--title-is-set"] if look.exchange.is_title_a_persons else []
     environment = {
         handed.ADDRESS: settings.PARACHUTE_WEB,
-        handed.TOKEN: issue(Audience.CURATOR, session_id, look.run.pk),
+        handed.TOKEN: issue(Audience.CURATOR, session_id, look.run.life),
         "PYTHONPATH": str(CODE),
         **dict.fromkeys(NOT_THEIRS, ""),
     }

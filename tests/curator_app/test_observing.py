@@ -260,6 +260,16 @@ async def test_what_a_worker_that_stops_was_looking_at_waits_again(
     assert (await CuratorRun.objects.aget()).status == RunStatus.QUEUED
 
 
+async def claimed() -> CuratorRun:
+    run = await in_thread(services.claim_next)()
+    assert run is not None
+    return run
+
+
+def token_of(run: CuratorRun) -> str:
+    return issue(Audience.CURATOR, run.session_id, run.life)
+
+
 class TestToken:
     """Nobody comes in by the curator's door but its own tools, for one chat, while their run lives."""
 
@@ -267,9 +277,8 @@ class TestToken:
         self, engine: Engine, session_id: UUID, ada_calls: Web, nobody: Web
     ) -> None:
         other = await engine.say("Another one")
-        run = await in_thread(services.claim_next)()
-        assert run is not None
-        helper = Web({"authorization": f"Bearer {issue(Audience.CURATOR, session_id, run.pk)}"})
+        run = await claimed()
+        helper = Web({"authorization": f"Bearer {token_of(run)}"})
         orchestration = issue(Audience.ORCHESTRATION, session_id, run.pk)
         own, foreign = (f"/api/internal/sessions/{each}" for each in (session_id, other.session_id))
         change = {"summary": "x"}
@@ -280,6 +289,15 @@ class TestToken:
         assert (await helper.get(f"/api/chat/{session_id}")).refused == (401, "unauthenticated")
         await in_thread(services.fail)(run.pk, "over")
         assert (await helper.patch(own, change)).refused == (401, "unauthenticated")
+
+    async def test_it_is_of_one_life_of_its_run(self, session_id: UUID) -> None:
+        path, change = f"/api/internal/sessions/{session_id}", {"summary": "x"}
+        first = await claimed()
+        helper = Web({"authorization": f"Bearer {token_of(first)}"})
+        await in_thread(services.put_back)(first.pk)  # its worker stops, and another one has it
+        second = await claimed()
+        assert (await helper.patch(path, change)).refused == (401, "unauthenticated")
+        assert (await Web({"authorization": f"Bearer {token_of(second)}"}).patch(path, change)).status == 200
 
     @pytest.mark.parametrize(
         "body",
@@ -295,9 +313,8 @@ class TestToken:
         ],
     )
     async def test_it_takes_one_thing_at_a_time(self, body: dict[str, Any], session_id: UUID) -> None:
-        run = await in_thread(services.claim_next)()
-        assert run is not None
-        helper = Web({"authorization": f"Bearer {issue(Audience.CURATOR, session_id, run.pk)}"})
+        run = await claimed()
+        helper = Web({"authorization": f"Bearer {token_of(run)}"})
         answer = await helper.patch(f"/api/internal/sessions/{session_id}", body)
         assert answer.refused == (422, "invalid")
         assert await told(session_id) == []
