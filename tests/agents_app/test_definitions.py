@@ -94,7 +94,10 @@ class TestOneFile:
             ("mcpServers: [parachute]", 2, "mcpServers.0", "Parachute's own server"),
             ("name: 2026-11-20", 2, "name", "this is a date; put it in quotes"),
             ("name: G\nname: H", 3, "", "stands here twice"),
-            ("name: 'G", 2, "", "not the YAML"),
+            ("name: 'G", 2, "", "not the YAML of front matter: a quote has no end."),
+            ("name: the: G", 2, "", "Put text that holds one in quotes"),
+            ("name: @G", 2, "", "Put it in quotes"),
+            ("name: G\n\ttools: [Read]", 3, "", "a tab"),
             ("name: &a G\nmodel: *a", 2, "", "References"),
             ("- a\n- b", 2, "", "Fields were expected"),
         ],
@@ -120,6 +123,10 @@ class TestOneFile:
     )
     def test_what_cannot_be_read_at_all_is_told_too(self, text: str | bytes, said: str) -> None:
         assert said in problem(made(text))[2]
+
+    def test_what_is_wrong_is_told_from_above_down(self) -> None:
+        found = matter("max_turns: many\ntrust: valut\nschedule: daily\nkind: gardener")
+        assert [each.line for each in found.problems] == [2, 3, 4, 5]
 
     @override_settings(PARACHUTE_MODELS=["sonnet", "claude-opus-4-1"])
     @pytest.mark.parametrize(
