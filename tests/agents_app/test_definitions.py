@@ -128,6 +128,30 @@ class TestOneFile:
         found = matter("max_turns: many\ntrust: valut\nschedule: daily\nkind: gardener")
         assert [each.line for each in found.problems] == [2, 3, 4, 5]
 
+    @pytest.mark.parametrize(
+        ("fields", "line", "field", "said"),
+        [
+            ("name: G\ntools: [Read, Glop]", 3, "tools", "'Glop' is no tool here"),
+            ("tools: Read, grep", 2, "tools", "Is Grep meant?"),
+            ("agent:\n  permissions:\n    tools:\n    - Fly", 5, "agent.permissions.tools", "There are Read"),
+            ("name: G\nwrite_permission: []", 3, "write_permission", "Is write_permissions meant?"),
+            ("Tools: [Read]", 2, "Tools", "Is tools meant?"),
+            ("agent:\n  permissions:\n    writes: []", 4, "writes", "Is write meant?"),
+        ],
+    )
+    def test_what_counts_for_nothing_and_was_surely_meant_is_pointed_out(
+        self, fields: str, line: int, field: str, said: str
+    ) -> None:
+        found = matter(fields)
+        assert found.is_usable, "other programs keep fields of theirs there"
+        (doubt,) = found.all_problems
+        assert (doubt.line, doubt.field) == (line, field)
+        assert said in doubt.message
+
+    def test_what_other_programs_keep_there_is_left_alone(self) -> None:
+        fields = "mode: subagent\ncolor: green\ntags: [garden]\ntools: [Read, mcp__almanac__get]"
+        assert matter(fields).all_problems == ()
+
     @override_settings(PARACHUTE_MODELS=["sonnet", "claude-opus-4-1"])
     @pytest.mark.parametrize(
         ("model", "is_allowed"),
