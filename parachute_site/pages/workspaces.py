@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.request import split_domain_port
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -36,6 +37,7 @@ COLUMNS = [
     *("name", "vault_path", "default_agent", "default_model", "default_trust", "trust_floor"),
     *("time_zone", "agents", "writes_copies", "curates"),
 ]
+HERE = ("localhost", "127.0.0.1", "[::1]")
 
 
 @never_cache
@@ -125,7 +127,9 @@ def invitation(request: HttpRequest, slug: str) -> HttpResponse:
     except ParachuteError as error:
         return _page(request, slug, status=error.status, error=error.message)
     link = request.build_absolute_uri(reverse("signin-link", args=[token]))
-    return _page(request, slug, status=201, invited=user.get_username(), link=link)
+    is_here_only = split_domain_port(request.get_host())[0] in HERE
+    invited = {"invited": user.get_username(), "link": link, "is_here_only": is_here_only}
+    return _page(request, slug, status=201, **invited)
 
 
 @never_cache
