@@ -18,7 +18,7 @@ from parachute_site.pages.sharing import sharing
 from parachute_site.pages.telling import Telling, TurnTold
 from parachute_site.policy import POLICY_OF_CHATS
 from sessions_app import reading
-from sessions_app.access.caller import MAY_WRITE
+from sessions_app.access.caller import MAY_WRITE, Caller
 from sessions_app.access.models import Workspace
 from sessions_app.errors import NotFound
 from sessions_app.history.past import Past, past
@@ -132,6 +132,13 @@ def _models(workspace: Workspace | None, session: Session | None) -> list[tuple[
     return [(name, name == chosen) for name in dict.fromkeys([*allowed, usual, chosen])]
 
 
+def _is_archived(caller: Caller, workspace: Workspace | None) -> bool:
+    """That of a chat; without one, each in which they might say something."""
+    if workspace is not None:
+        return workspace.archived_at is not None
+    return Workspace.objects.filter(caller.within("", MAY_WRITE)).exists()
+
+
 def _page(request: HttpRequest, session: Session | None = None) -> dict[str, Any]:
     wanted = request.GET
     caller, is_demo = caller_in(request), chosen.current().is_demo
@@ -151,5 +158,6 @@ def _page(request: HttpRequest, session: Session | None = None) -> dict[str, Any
         **curator.chip(session),
         "workspaces": writable,
         "may_write": workspace in writable,
+        "is_archived": _is_archived(caller, workspace),
         "is_member": bool(workspace) or Workspace.objects.visible_to(caller).exists(),
     }
