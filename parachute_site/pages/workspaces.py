@@ -19,7 +19,7 @@ from parachute_site.pages.forms import MemberForm, NewWorkspaceForm, RoleForm, W
 from parachute_site.pages.frame import caller_in, framed
 from parachute_site.pages.reach import NAMES
 from sessions_app.access import reading
-from sessions_app.access.caller import Caller
+from sessions_app.access.caller import MAY_WRITE, Caller
 from sessions_app.access.models import Role, TrustLevel, Workspace
 from sessions_app.access.services import (
     add_member,
@@ -191,6 +191,7 @@ def _page(request: HttpRequest, slug: str, *, status: int = 200, **more: Any) ->
         **_listed(caller),
         "workspace": workspace,
         "is_owner": is_owner,
+        "may_chat": role in MAY_WRITE and workspace.archived_at is None,
         "roles": Role.choices,
         "members": reading.members_of(caller, slug),
         "trust": (NAMES[TrustLevel(workspace.default_trust)], NAMES[TrustLevel(workspace.trust_floor)]),

@@ -119,7 +119,10 @@ def test_an_archived_one_is_not_offered(as_ada_in: Client, ada: User, tmp_path: 
     folder.mkdir()
     as_ada_in.post("/workspaces/new", {"name": "Garden", "slug": "garden", "vault_path": str(folder)})
     assert "Garden" in text_of(as_ada_in.get("/"))
+    starts = "/?workspace=garden"
+    assert starts in text_of(as_ada_in.get("/workspaces/of/garden"))
     as_ada_in.post("/workspaces/of/garden/archive")
+    assert starts not in text_of(as_ada_in.get("/workspaces/of/garden"))
     assert "Garden" not in text_of(as_ada_in.get("/"))
     assert "In the archive" in text_of(as_ada_in.get("/workspaces"))
     as_ada_in.post("/workspaces/of/garden/archive", {"back": "1"})
