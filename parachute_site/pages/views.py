@@ -74,12 +74,17 @@ def earlier(request: HttpRequest, session_id: UUID) -> HttpResponse:
 @login_required
 @require_safe
 def rail(request: HttpRequest) -> HttpResponse:
-    """The list of chats, or of those in the archive, as markup; with words, those that have them."""
+    """The list of chats, or of those in the archive, as markup; with words, those that have them, and with a
+    tag behind a #, those that have it."""
     search = request.GET.get("search", "")[:LONGEST_SEARCH]
     archived = "true" if "archived" in request.GET else "false"
-    wanted = reading.SessionFilter(exact={}, search=storable(search), archived=archived, limit=LISTED)
+    said = storable(search).strip()
+    tag = " ".join(said.removeprefix("#").lower().split()) if said.startswith("#") else ""
+    exact, words = ({"labels__tag": tag}, "") if tag else ({}, said)
+    wanted = reading.SessionFilter(exact=exact, search=words, archived=archived, limit=LISTED)
     page = reading.page(caller_in(request), wanted)
-    return render(request, "rail.html", {**in_rail(page), "search": search, "archived": archived == "true"})
+    context = {"search": search, "tag": tag, "archived": archived == "true"}
+    return render(request, "rail.html", {**in_rail(page), **context})
 
 
 @never_cache

@@ -16,6 +16,7 @@ from agents_app.turns.said.opening import Opening, open_turn
 from parachute_site.pages.views import TOLD_AT_ONCE
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace
+from sessions_app.labels import add_tag
 from sessions_app.models import EventType, Session, TurnStatus
 from tests.pages.browsing import Enter
 from tests.pages.conversations import ended, said_and_answered
@@ -125,6 +126,15 @@ def test_the_list_is_searched_by_what_stands_in_it(as_ada_in: Client, as_ada: Ca
     assert "About pears" in found
     assert "plums" not in found
     assert "No chat has these words" in as_ada_in.get("/rail?search=%00nothing").content.decode()
+
+
+def test_the_list_is_filtered_by_a_tag(as_ada_in: Client, as_ada: Caller) -> None:
+    said_and_answered(as_ada, "About plums")
+    add_tag(as_ada, said_and_answered(as_ada, "About pears").session_id, "Fruit trees")
+    found = as_ada_in.get("/rail?search=%23fruit+Trees").content.decode()
+    assert "About pears" in found
+    assert "plums" not in found
+    assert "No chat has this tag" in as_ada_in.get("/rail?search=%23pears").content.decode()
 
 
 def test_who_may_only_read_has_nothing_to_write_with(enter: Enter, vi: User, as_ada: Caller) -> None:
