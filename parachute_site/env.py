@@ -58,6 +58,7 @@ class Environment:
     question_timeout: float
     curator: bool
     curator_model: str
+    embeddings_url: str
     debug: bool
 
     @property
@@ -125,6 +126,7 @@ def load(folder: Path | None = None) -> Environment:
         question_timeout=_seconds(read, "PARACHUTE_QUESTION_TIMEOUT", "300"),
         curator=read.bool("PARACHUTE_CURATOR", default=True),
         curator_model=read.str("PARACHUTE_CURATOR_MODEL", default="") or "claude-haiku-4-5-20251001",
+        embeddings_url=_web_address(read, "PARACHUTE_EMBEDDINGS_URL"),
         debug=read.bool("DEBUG", default=False),
     )
 
@@ -214,6 +216,13 @@ def _limits(read: environ.FileAwareEnv) -> Limits:
         cpus=float(_count(read, "PARACHUTE_LIMIT_CPUS", int(usual.cpus))),
         time=_count(read, "PARACHUTE_LIMIT_SECONDS", usual.time),
     )
+
+
+def _web_address(read: environ.FileAwareEnv, name: str) -> str:
+    given = read.str(name, default="")
+    if given and not given.startswith(("http://", "https://")):
+        raise BadEnvironment(f"{name} is {given!r}. Give an address that begins with http:// or https://.")
+    return str(given)
 
 
 def _count(read: environ.FileAwareEnv, name: str, default: int) -> int:

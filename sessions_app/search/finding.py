@@ -10,15 +10,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import Q
 
 from sessions_app.access.caller import Caller
+from sessions_app.access.models import Workspace
 from sessions_app.models.session import Session, Visibility
 from sessions_app.querysets import is_theirs_or_shared
 from sessions_app.search.models import Chunk
 
 MOST_WORDS = 12
 LOOKED_AT = 200  # chunks of an order
+NEAREST = (1_000, 20_000)  # chunks, of which some may be found; more where these were others' or unwanted
 K = 60  # of reciprocal rank fusion: how much less the second counts than the first
 AROUND = 140  # characters of an excerpt on each side of the first word
 _WORD = re.compile(r"[^\W_]+")
@@ -30,12 +33,13 @@ class Scope:
 
     chunks: Q
     sessions: Q
+    workspaces: Q  # in which all of them are
 
     @classmethod
     def of_caller(cls, caller: Caller) -> "Scope":
         mine = is_theirs_or_shared(caller, "manifest__session")
         chunks = caller.within("manifest__workspace") & (Q(manifest__session=None) | mine)
-        return cls(chunks, caller.within("workspace") & is_theirs_or_shared(caller))
+        return cls(chunks, caller.within("workspace") & is_theirs_or_shared(caller), caller.within())
 
     @classmethod
     def of_session(cls, session: Session) -> "Scope":
@@ -47,7 +51,7 @@ class Scope:
             of_chunk |= Q(manifest__session__created_by=session.created_by_id)
             seen |= Q(created_by=session.created_by_id)
         chunks = Q(manifest__workspace=session.workspace_id) & (Q(manifest__session=None) | of_chunk)
-        return cls(chunks, Q(workspace=session.workspace_id) & seen)
+        return cls(chunks, Q(workspace=session.workspace_id) & seen, Q(pk=session.workspace_id))
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,8 @@ def find(scope: Scope, wish: Wish) -> list[Hit]:
         return []
     hits: dict[str, Hit] = {}
     _add(hits, "text", _by_words(scope, wish), wish)
+    if settings.PARACHUTE_EMBEDDER:
+        _add(hits, "meaning", _by_meaning(scope, wish), wish)
     return sorted(hits.values(), key=lambda hit: -hit.score)[: wish.limit]
 
 
@@ -122,6 +128,27 @@ def _by_words(scope: Scope, wish: Wish) -> Sequence[Chunk]:
     known = {chunk.pk for chunk in every}
     some = found.with_words(wish.words, all_of_them=False)[:LOOKED_AT]
     return [*every, *(chunk for chunk in some if chunk.pk not in known)]
+
+
+def _by_meaning(scope: Scope, wish: Wish) -> Iterable[Chunk]:
+    from sessions_app.search import meaning
+
+    workspaces = Workspace.objects.filter(scope.workspaces)
+    if wish.workspace:
+        workspaces = workspaces.filter(slug=wish.workspace)
+    among = set(workspaces.values_list("pk", flat=True))
+    found = Chunk.objects.filter(scope.chunks, wish.narrows()).select_related("manifest__workspace")
+    kept: list[tuple[Chunk, int]] = []
+    for most in NEAREST:
+        near = meaning.nearest(wish.text, among, most)
+        chunks = found.in_bulk([pk for pk, _checksum in near])
+        kept = [(chunks[pk], checksum) for pk, checksum in near if pk in chunks][:LOOKED_AT]
+        if len(near) < most or len(kept) >= wish.limit:
+            break
+    if not all(meaning.is_of(checksum, chunk.text) for chunk, checksum in kept):
+        meaning.make_anew()
+        return []
+    return [chunk for chunk, _checksum in kept]
 
 
 def _add(hits: dict[str, Hit], way: str, found: Iterable[Chunk], wish: Wish) -> None:
