@@ -5,9 +5,10 @@ through it.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 from django.conf import settings
@@ -21,7 +22,8 @@ from sessions_app.search.models import Chunk
 
 MOST_WORDS = 12
 LOOKED_AT = 200  # chunks of an order
-NEAREST = (1_000, 20_000)  # chunks, of which some may be found; more where these were others' or unwanted
+WIDER = (200, 2_000, 20_000)  # chunks of an order that are asked for, as long as few of them may be found
+ENOUGH = 100
 K = 60  # of reciprocal rank fusion: how much less the second counts than the first
 AROUND = 140  # characters of an excerpt on each side of the first word
 _WORD = re.compile(r"[^\W_]+")
@@ -121,34 +123,44 @@ def find(scope: Scope, wish: Wish) -> list[Hit]:
 
 def _by_words(scope: Scope, wish: Wish) -> Sequence[Chunk]:
     """Those with all of the words; where there are few, those with some of them behind these."""
-    found = Chunk.objects.filter(scope.chunks, wish.narrows()).select_related("manifest__workspace")
-    every = list(found.with_words(wish.words, all_of_them=True)[:LOOKED_AT])
+
+    def having(*, all_of_them: bool) -> list[Chunk]:
+        order = partial(Chunk.objects.with_words, wish.words, all_of_them=all_of_them)
+        return _to_be_found(scope, wish, lambda most: order(most=most))
+
+    every = having(all_of_them=True)
     if len(every) >= wish.limit or len(wish.words) == 1:
         return every
     known = {chunk.pk for chunk in every}
-    some = found.with_words(wish.words, all_of_them=False)[:LOOKED_AT]
-    return [*every, *(chunk for chunk in some if chunk.pk not in known)]
+    return [*every, *(chunk for chunk in having(all_of_them=False) if chunk.pk not in known)]
 
 
-def _by_meaning(scope: Scope, wish: Wish) -> Iterable[Chunk]:
+def _by_meaning(scope: Scope, wish: Wish) -> Sequence[Chunk]:
     from sessions_app.search import meaning
 
     workspaces = Workspace.objects.filter(scope.workspaces)
     if wish.workspace:
         workspaces = workspaces.filter(slug=wish.workspace)
-    among = set(workspaces.values_list("pk", flat=True))
-    found = Chunk.objects.filter(scope.chunks, wish.narrows()).select_related("manifest__workspace")
-    kept: list[tuple[Chunk, int]] = []
-    for most in NEAREST:
-        near = meaning.nearest(wish.text, among, most)
-        chunks = found.in_bulk([pk for pk, _checksum in near])
-        kept = [(chunks[pk], checksum) for pk, checksum in near if pk in chunks][:LOOKED_AT]
-        if len(near) < most or len(kept) >= wish.limit:
+    nearest = meaning.Nearest(wish.text, set(workspaces.values_list("pk", flat=True)))
+    found = _to_be_found(scope, wish, nearest.first)
+    if nearest.are_of(found):
+        return found
+    meaning.make_anew()
+    return []
+
+
+def _to_be_found(scope: Scope, wish: Wish, first: Callable[[int], Sequence[int]]) -> list[Chunk]:
+    """Of an order of all chunks, the first that may be found and are wished for. An order is made without
+    looking at whose they are: to ask that of each chunk that has a word costs more than the words do."""
+    allowed = Chunk.objects.filter(scope.chunks, wish.narrows()).select_related("manifest__workspace")
+    found: list[Chunk] = []
+    for most in WIDER:
+        order = first(most)
+        chunks = allowed.in_bulk(order)
+        found = [chunks[pk] for pk in order if pk in chunks]
+        if len(order) < most or len(found) >= ENOUGH:
             break
-    if not all(meaning.is_of(checksum, chunk.text) for chunk, checksum in kept):
-        meaning.make_anew()
-        return []
-    return [chunk for chunk, _checksum in kept]
+    return found[:LOOKED_AT]
 
 
 def _add(hits: dict[str, Hit], way: str, found: Iterable[Chunk], wish: Wish) -> None:

@@ -6,7 +6,7 @@ It is imported where it is used, and only with an embedder: numpy is 14 MB in ea
 import logging
 import threading
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -41,20 +41,30 @@ def catch_up() -> int:
         return 0
 
 
-def nearest(text: str, workspaces: Collection[int], most: int) -> list[tuple[int, int]]:
-    """Pieces that may be about the same, nearest first: their ids, each with the checksum of its text."""
-    try:
-        embedder, vectors = _reader()
-        (vector,) = embedder.vectors([text])
-    except NoEmbedder as error:
-        log.warning("Looked for by words alone: %s", error)
-        return []
-    among = np.fromiter(workspaces, np.int64)
-    return vectors.nearest(vector, among, near=embedder.near, most=most)
+class Nearest:
+    """Pieces that may be about the same as a text."""
 
+    def __init__(self, text: str, workspaces: Collection[int]) -> None:
+        self._checksums: dict[int, int] = {}
+        self._among = np.fromiter(workspaces, np.int64)
+        self._embedder, self._vectors = _reader()
+        try:
+            self._vector = self._embedder.vectors([text])[0] if workspaces else None
+        except NoEmbedder as error:
+            log.warning("Looked for by words alone: %s", error)
+            self._vector = None
 
-def is_of(checksum: int, text: str) -> bool:
-    return checksum == _checksum(text)
+    def first(self, most: int) -> list[int]:
+        """Nearest first."""
+        if self._vector is None:
+            return []
+        near = self._embedder.near
+        self._checksums = dict(self._vectors.nearest(self._vector, self._among, near=near, most=most))
+        return list(self._checksums)
+
+    def are_of(self, chunks: Iterable[Chunk]) -> bool:
+        """Whether the vectors were those of what these chunks say."""
+        return all(self._checksums[chunk.pk] == _checksum(chunk.text) for chunk in chunks)
 
 
 def make_anew() -> None:

@@ -93,7 +93,7 @@ def test_what_others_said_nearer_does_not_hide_what_one_may_find(
         a_chat(as_ada, f"Physician appointment number {number}")
     session = a_chat(as_ben, SEES)
     meaning.catch_up()
-    monkeypatch.setattr(finding, "NEAREST", (5, 100))
+    monkeypatch.setattr(finding, "WIDER", (5, 100))
     assert [hit.session_id for hit in found(as_ben, PHYSICIAN)] == [session.pk]
 
 
