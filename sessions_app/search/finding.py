@@ -93,18 +93,16 @@ class Hit:
     session_id: UUID | None
     path: str
     changed_at: datetime
+    shown: Chunk
     excerpt: str = ""
     marks: list[tuple[int, int]] = field(default_factory=list)
     score: float = 0.0
     ways: set[str] = field(default_factory=set)
-    shows_title: bool = True  # or nothing yet
 
-    def show(self, chunk: Chunk, words: Sequence[str]) -> None:
+    def show(self, chunk: Chunk) -> None:
         """The first that is no title stays."""
-        is_title = chunk.field == "title"
-        if not self.excerpt or (self.shows_title and not is_title):
-            self.excerpt, self.marks = excerpt(chunk.text, words)
-            self.shows_title = is_title
+        if self.shown.field == "title" != chunk.field:
+            self.shown = chunk
 
     @property
     def matched(self) -> str:
@@ -115,10 +113,13 @@ def find(scope: Scope, wish: Wish) -> list[Hit]:
     if not wish.words:
         return []
     hits: dict[str, Hit] = {}
-    _add(hits, "text", _by_words(scope, wish), wish)
+    _add(hits, "text", _by_words(scope, wish))
     if settings.PARACHUTE_EMBEDDER:
-        _add(hits, "meaning", _by_meaning(scope, wish), wish)
-    return sorted(hits.values(), key=lambda hit: -hit.score)[: wish.limit]
+        _add(hits, "meaning", _by_meaning(scope, wish))
+    best = sorted(hits.values(), key=lambda hit: -hit.score)[: wish.limit]
+    for hit in best:
+        hit.excerpt, hit.marks = excerpt(hit.shown.text, wish.words)
+    return best
 
 
 def _by_words(scope: Scope, wish: Wish) -> Sequence[Chunk]:
@@ -163,14 +164,14 @@ def _to_be_found(scope: Scope, wish: Wish, first: Callable[[int], Sequence[int]]
     return found[:LOOKED_AT]
 
 
-def _add(hits: dict[str, Hit], way: str, found: Iterable[Chunk], wish: Wish) -> None:
+def _add(hits: dict[str, Hit], way: str, found: Iterable[Chunk]) -> None:
     """Each content counts by its best chunk, which is also what is shown of it; where that is its title,
     which stands above it anyway, the best of what it says."""
     seen = set[str]()
     for chunk in found:
         manifest = chunk.manifest
         if manifest.pk in seen:
-            hits[manifest.pk].show(chunk, wish.words)
+            hits[manifest.pk].show(chunk)
             continue
         seen.add(manifest.pk)
         hit = hits.get(manifest.pk)
@@ -183,8 +184,9 @@ def _add(hits: dict[str, Hit], way: str, found: Iterable[Chunk], wish: Wish) -> 
                 session_id=manifest.session_id,
                 path=manifest.path,
                 changed_at=manifest.changed_at,
+                shown=chunk,
             )
-        hit.show(chunk, wish.words)
+        hit.show(chunk)
         hit.score += 1 / (K + len(seen))
         hit.ways.add(way)
 

@@ -38,6 +38,7 @@ LISTS = {
     ("GET", "/api/chat/tags"),
     ("GET", "/api/chat/tags/{tag}"),
     ("GET", "/api/search"),
+    ("GET", "/api/stats"),
     ("GET", "/api/chat"),
     ("GET", "/api/chat/sessions"),
     ("GET", "/api/chat/active-streams"),
