@@ -16,7 +16,6 @@ import { badge, Rail } from "./rail.js";
 import { remedies } from "./remedies.js";
 import { Scroll } from "./scroll.js";
 import { Stream } from "./stream.js";
-import { Tags } from "./tags.js";
 
 const main = document.querySelector("main");
 const talk = document.querySelector("#talk");
@@ -32,7 +31,6 @@ const scroll = new Scroll(talk, column, document.querySelector("#jump"));
 const rail = new Rail(complain);
 const about = new About({ session, complain });
 new Allowed({ about, complain });
-const tags = new Tags({ about, complain });
 const curator = new Curator({ about, complain });
 const composer = new Composer({ session, complain, began, log, said: () => scroll.toEnd() });
 if (composer.form) new Asks(talk, { complain, rest }); // who may only read decides nothing
@@ -93,7 +91,6 @@ function take(row) {
   if (row.type === "session_updated") {
     about.changed(row);
     curator.changed(row);
-    tags.changed(row);
   }
   log.take(row);
 }
