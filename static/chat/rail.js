@@ -72,7 +72,7 @@ export class Rail {
   async offer() {
     const was = new Map(this.chosen);
     try {
-      this.filters.querySelector(".choices").replaceChildren(fragment(await markup("/rail/filters")));
+      this.filters.querySelector(".narrowing").replaceChildren(fragment(await markup("/rail/filters")));
       for (const select of this.filters.querySelectorAll("select")) select.value = was.get(select.name) ?? "";
     } catch (error) {
       this.complain(error);
