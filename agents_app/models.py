@@ -86,3 +86,6 @@ class AgentRights(models.Model):
 
     def __str__(self) -> str:
         return self.slug
+
+
+from agents_app.tools.models import EnabledSkill, KnownServer, SessionServer, WorkspaceSecret  # noqa: E402, F401

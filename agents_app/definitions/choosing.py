@@ -31,6 +31,7 @@ class Cast:
     definition: Definition
     rights: Rights
     warned: tuple[Warned, ...] = ()
+    is_replaced: bool = False  # the agent of this session cannot answer, and the default one does
 
 
 def agent_for(workspace: Workspace, *, slug: str | None, path: str | None) -> Agent:
@@ -62,7 +63,7 @@ def cast_of(session: Session) -> Cast:
 
 
 def _without(session: Session, warned: Warned) -> Cast:
-    return Cast(builtin(), accepting.held(session.workspace, session.agent_slug), (warned,))
+    return Cast(builtin(), accepting.held(session.workspace, session.agent_slug), (warned,), is_replaced=True)
 
 
 def _gone(slug: str) -> Warned:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -161,11 +161,33 @@ def _unique(names: Iterable[str] | None) -> tuple[str, ...] | None:
     return None if names is None else tuple(dict.fromkeys(names))
 
 
-def _servers(given: Servers) -> tuple[str, ...]:
+def _servers(given: Servers | None) -> tuple[str, ...]:
     """One that is written out in the file is named with what it is: another command is another server."""
-    if isinstance(given, list):
-        return _unique(given) or ()
-    return tuple(f"{name}={_hash(config)}" for name, config in given.items())
+    named = (f"{name}={_hash(config)}" if config else name for name, config in _each_server(given))
+    return _unique(named) or ()
+
+
+def inline_name(right: str) -> str | None:
+    """Of a right to a server that is written out in the file; None for one that is only named."""
+    name, sign, _ = right.partition("=")
+    return name if sign else None
+
+
+def inline_servers(definition: Definition, rights: Rights) -> dict[str, Any]:
+    """Those that its file writes out, as far as people accepted them."""
+    found = _each_server(definition.fields.mcpServers)
+    return {name: config for name, config in found if config and f"{name}={_hash(config)}" in rights.servers}
+
+
+def _each_server(given: Servers | None) -> Iterator[tuple[str, dict[str, Any] | None]]:
+    match given:
+        case str():
+            yield given, None
+        case list():
+            for each in given:
+                yield from _each_server(each) if isinstance(each, dict) else [(each, None)]
+        case dict():
+            yield from given.items()
 
 
 def _hash(config: dict[str, Any]) -> str:

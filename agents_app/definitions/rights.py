@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import Any, Self
 
 from agents_app.rights.trust import narrowest
+from agents_app.tools.mcp.entries import ALL
 from permissions_app.rules.patterns import matches
 from sessions_app.models import SessionKind
 
@@ -68,6 +69,14 @@ def _of_both(held: Rights, wanted: Rights, name: str) -> Names:
     return tuple(each for each in getattr(wanted, name) if each in allowed)
 
 
+def _servers(held: Rights, wanted: Rights, name: str) -> Names:
+    """All that the vault has are more than some of them, and do not cover one that a file writes out."""
+    mine, theirs = held.servers, wanted.servers
+    if ALL in theirs and ALL not in mine:
+        return tuple(each for each in mine if "=" not in each or each in theirs)
+    return tuple(each for each in theirs if each in mine or (ALL in mine and "=" not in each))
+
+
 def _of_both_or_all(held: Rights, wanted: Rights, name: str) -> Names | None:
     mine, theirs = getattr(held, name), getattr(wanted, name)
     if mine is None or theirs is None:
@@ -118,7 +127,7 @@ _MEET: dict[str, Meet] = {
     "write": _of_both_folders,
     "read": _of_both,
     "bash": _of_both,
-    "servers": _of_both,
+    "servers": _servers,
     "spawn": _of_both,
     "schedule": _schedule,
     "budget": _budget,

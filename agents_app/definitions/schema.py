@@ -8,16 +8,15 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from agents_app.definitions.front_matter import FrontMatter, Where
+from agents_app.tools.mcp.entries import ALL, NAME, OURS
 from permissions_app.rules.patterns import is_path_pattern
 from sessions_app.access.models import TrustLevel
 from sessions_app.models import SessionKind
 from sessions_app.storable import is_storable
 
 _TOOL = re.compile(r"[A-Za-z0-9_-]{1,256}")
-_SERVER = re.compile(r"[a-z0-9-]{1,64}")
 _PART_OF_CRON = re.compile(r"(\*|\d{1,2}(-\d{1,2})?)(/\d{1,2})?(,(\*|\d{1,2}(-\d{1,2})?)(/\d{1,2})?)*")
 _RANGES = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
-OURS = frozenset({"parachute", "orchestration", "curator"})  # servers that a vault may not name
 
 LONGEST_TEXT = 100_000
 LONGEST_LINE = 1_000
@@ -47,7 +46,7 @@ def _pattern(pattern: str) -> str:
 
 
 def _server(name: str) -> str:
-    if not _SERVER.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise _wrong(f"{name!r} is not the name of a server: small letters, digits and dashes")
     if name in OURS:
         raise _wrong(f"{name!r} is Parachute's own server")
@@ -86,7 +85,10 @@ Tools = Annotated[list[Annotated[str, AfterValidator(_tool)]], Field(max_length=
 Patterns = Annotated[list[Annotated[str, AfterValidator(_pattern)]], Field(max_length=MOST_LISTED)]
 Commands = Annotated[list[Line], Field(max_length=MOST_LISTED)]
 Server = Annotated[str, AfterValidator(_server)]
-Servers = list[Server] | dict[Server, dict[str, Any]]
+Written = dict[Server, dict[str, Any]]  # out, in the agent's own file
+Servers = Annotated[Literal["all"] | list[Server | Written] | Written, Field(max_length=MOST_LISTED)]
+Skill = Annotated[str, Field(max_length=64), AfterValidator(_text)]
+Skills = Annotated[Literal["all"] | list[Skill], Field(max_length=MOST_LISTED)]
 Seconds = Annotated[int, Field(gt=0, le=30 * 24 * 60 * 60)]
 
 
@@ -109,7 +111,8 @@ class Fields(_Fields):
     model: Name = ""
     system_prompt: Text = ""
     tools: Tools | None = None
-    mcpServers: Servers = []
+    mcpServers: Servers | None = None
+    skills: Skills | None = None
     write_permissions: Patterns | None = None
     kind: Literal["worker", "orchestrator", "scheduled"] = "worker"
     trust: Literal["full", "vault", "sandboxed"] | None = None
@@ -125,6 +128,7 @@ class Fields(_Fields):
     permissions: Permitted = Permitted()
 
 
+assert ALL == "all"
 assert set(TrustLevel.values) == {"full", "vault", "sandboxed"}
 assert set(SessionKind.values) == {"worker", "orchestrator", "scheduled"}
 
@@ -169,8 +173,9 @@ def fields_of(matter: FrontMatter) -> tuple[Fields, list[Problem]]:
             known = OTHER_NAMES.get(name, name)
             if value is not None:  # `model:` with nothing behind it says nothing
                 whole[known], places[known] = value, (*around, name)
-    if isinstance(whole.get("tools"), str):  # "Read, Grep", as some write it
-        whole["tools"] = [each.strip() for each in whole["tools"].split(",") if each.strip()]
+    for name in ("tools", "skills"):
+        if isinstance(given := whole.get(name), str) and given != ALL:  # "Read, Grep", as some write it
+            whole[name] = [each.strip() for each in given.split(",") if each.strip()]
     try:
         return Fields.model_validate(whole), []
     except ValidationError as error:

@@ -44,11 +44,11 @@ def outward(launch: Launch, known: EgressPass, not_through: str) -> Launch:
         argv=("/bin/sh", "-c", BESIDE, "sh", *given, *launch.argv),
         limits=replace(limits, files=2 * limits.files),
         environment={**launch.environment, **own},
-        readable=(*launch.readable, *_python(), program, door),
+        readable=(*launch.readable, *python_of_ours(), program, door),
     )
 
 
-def _python() -> tuple[Path, ...]:
+def python_of_ours() -> tuple[Path, ...]:
     """Where this very Python lies; what is below /usr is shown behind every wall."""
     prefix = Path(sys.base_prefix).resolve()
     return () if prefix.is_relative_to("/usr") else (prefix,)

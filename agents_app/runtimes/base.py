@@ -10,7 +10,9 @@ from uuid import UUID
 from agents_app.errors import AgentError
 from agents_app.runtimes.events import RuntimeEvent
 from agents_app.sandboxes.base import Sandbox
+from agents_app.tools.mcp.given import GivenServer
 from agents_app.tools.own import OwnServer
+from agents_app.tools.skills.given import GivenSkill
 from permissions_app.gate import Gate
 
 
@@ -39,7 +41,15 @@ class RunRequest:
     tools: tuple[str, ...] | None = None  # of the CLI's own; None: all that are offered at its trust level
     servers: tuple[OwnServer, ...] = ()  # beside those
     mcp_file: Path | None = None  # names servers that are processes; by file, as secrets may be in it
+    given: tuple[GivenServer, ...] = ()  # servers of the vault
+    skills: tuple[GivenSkill, ...] = ()
+    skills_at: Path | None = None  # where they are put for its CLI, in its own folder
     is_fresh: bool = False  # it gets a process of its own, which is not kept for the next turn
+
+    @property
+    def has_processes(self) -> bool:
+        """Of servers, beside its CLI."""
+        return any(each.is_process for each in self.given)
 
 
 Waits = Callable[[str, int], Awaitable[None]]

@@ -251,6 +251,8 @@ def _web(request: Request) -> Decision:
     setting = request.setting
     if not setting.has_read_strangers:
         return allow("public_host", "Pages of the public web may be fetched.")
+    if host_of(url) in setting.server_hosts:
+        return allow("accepted_server", "An owner accepted an MCP server at this host.")
     if host_of(url) in {name.lower().rstrip(".") for name in setting.named_hosts}:
         return allow("named_host", "A person named this host in the session.")
     pattern = patterns.covering_host(url, setting.patterns.read)
@@ -266,9 +268,22 @@ def _web(request: Request) -> Decision:
 def _mcp(request: Request) -> Decision:
     if server_of(request.call.name) in request.setting.own_servers:
         return allow("own_server", "This tool is Parachute's own.")
+    if server_of(request.call.name) in request.setting.accepted_servers:
+        return _of_accepted(request)
     return ask(
         "foreign_server", "This tool belongs to a server that is not Parachute's own, so a person decides."
     )
+
+
+def _of_accepted(request: Request) -> Decision:
+    name, setting = request.call.name, request.setting
+    if server_of(name) in setting.asking_servers and name not in setting.allowed_tools:
+        return ask(
+            "first_use",
+            "The server of this tool asks before each of its tools is first used in a chat, so a "
+            "person decides. Once allowed, it is not asked about again in this chat.",
+        )
+    return allow("accepted_server", "An owner of this workspace accepted the server of this tool.")
 
 
 def _always(decision: Decision) -> Callable[[Request], Decision]:

@@ -50,6 +50,10 @@ class Setting:
     closed: Path | None = None  # a folder with files of other chats,
     opened: frozenset[Path] = frozenset()  # of which these are its own,
     closed_files: frozenset[Path] = frozenset()  # and these are there now
+    accepted_servers: frozenset[str] = frozenset()  # of the vault, that an owner accepted
+    asking_servers: frozenset[str] = frozenset()  # those of them whose tools ask on their first use,
+    allowed_tools: frozenset[str] = frozenset()  # which these have had in this session
+    server_hosts: frozenset[str] = frozenset()  # where the accepted ones are
     held: frozenset[str] = frozenset()  # settings of repositories that its wall shows read-only
 
     def __post_init__(self) -> None:

@@ -13,7 +13,14 @@ from pathlib import Path
 
 import claude_agent_sdk
 from claude_agent_sdk import ClaudeAgentOptions, HookMatcher
-from claude_agent_sdk.types import CanUseTool, HookCallback, HookEvent, SystemPromptFile, SystemPromptPreset
+from claude_agent_sdk.types import (
+    CanUseTool,
+    HookCallback,
+    HookEvent,
+    SdkPluginConfig,
+    SystemPromptFile,
+    SystemPromptPreset,
+)
 from django.conf import settings
 
 from agents_app import launcher
@@ -22,7 +29,10 @@ from agents_app.runtimes.claude.servers import Uses, as_sdk
 from agents_app.sandboxes import ENGINES, neighbours, placeholders, vaults
 from agents_app.sandboxes.base import CannotConfine, Launch
 from agents_app.sandboxes.checks import take_back
+from agents_app.tools.mcp.given import file_for
+from agents_app.tools.mcp.relayed import relay_for, relayed
 from agents_app.tools.offered import OFFERED
+from agents_app.tools.skills.given import write_plugin
 
 DOOR = "http://door.invalid"  # never resolved: the CLI speaks to the door's socket
 CLI = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
@@ -36,6 +46,11 @@ TOOLS = [name for name in OFFERED if name != "WebFetch"]
 RETRIES = {
     "CLAUDE_CODE_MAX_RETRIES": "8"
 }  # in 107 s, each told at once; the default of 10 takes three minutes
+SERVERS_HAVE = {  # ms: to start, and to answer one call
+    "MCP_TIMEOUT": "10000",
+    "MCP_TOOL_TIMEOUT": "300000",
+    "MAX_MCP_OUTPUT_TOKENS": "25000",
+}
 LONGEST_COMMAND = 600_000  # ms: what the CLI lets a model ask for
 SWITCHED_OFF = {
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
@@ -73,6 +88,7 @@ def options_for(
         include_partial_messages=True,
         max_buffer_size=BUFFER,
         settings=json.dumps(_settings(deny)),
+        plugins=_plugins(request),
         hooks=_hooks(request, hooks),
         can_use_tool=hooks.ask,
         resume=str(request.session_id) if request.resume else None,
@@ -86,6 +102,13 @@ def _tools(request: RunRequest) -> list[str]:
     """Those of the CLI that work where it runs, and of these what its agent may use."""
     offered = TOOLS if request.sandbox.is_wall and not request.web else TOOLS_WITH_A_NETWORK
     return offered if request.tools is None else [name for name in offered if name in request.tools]
+
+
+def _plugins(request: RunRequest) -> list[SdkPluginConfig]:
+    """One, which we wrote: the vault's own plugins bring hooks and servers with them."""
+    if not request.skills or not request.skills_at or not request.skills_at.exists():
+        return []
+    return [{"type": "local", "path": str(request.skills_at)}]
 
 
 def _hooks(request: RunRequest, hooks: Hooks) -> dict[HookEvent, list[HookMatcher]]:
@@ -129,16 +152,19 @@ def launch_for(request: RunRequest, *, papers: Path, mark: str, doors: Doors, un
     }
     if request.web:
         environment |= _patience()
+    if request.given:
+        environment |= SERVERS_HAVE
     if request.sandbox.is_wall and request.scratch:
         request.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
         environment["TMPDIR"] = str(request.scratch)
+    with_skills = _with_skills(request)
     launch = Launch(
         argv=(str(CLI),),
         environment=environment,
         directory=request.directory,
         vault=request.vault,
         writable=(request.config,),
-        readable=(CLI, papers, doors.model, *_shown(request)),
+        readable=(CLI, papers, doors.model, *_shown(request), *_of_servers(request), *with_skills),
         masked=request.masked,
     )
     launch = doors.web(launch) if doors.web else launch
@@ -151,6 +177,19 @@ def launch_for(request: RunRequest, *, papers: Path, mark: str, doors: Doors, un
 def _shown(request: RunRequest) -> list[Path]:
     files = [*request.opened, *([request.mcp_file] if request.mcp_file else [])]
     return [*filter(_is_plain_file, files)]
+
+
+def _with_skills(request: RunRequest) -> tuple[Path, ...]:
+    """Its agent reads them and does not change them, so they are bound once more within its own folder."""
+    place = request.skills_at
+    if place is None or not (request.skills or place.exists()):
+        return ()
+    is_there = write_plugin(request.vault, request.skills, request.config, place)
+    return (place,) if is_there else ()
+
+
+def _of_servers(request: RunRequest) -> tuple[Path, ...]:
+    return relay_for(request.sandbox).needs if request.has_processes else ()
 
 
 def _patience() -> dict[str, str]:
@@ -230,13 +269,24 @@ def _system_prompt(request: RunRequest, papers: Path) -> SystemPromptFile | Syst
     return {"type": "file", "path": str(own)}
 
 
+def _mcp_file(request: RunRequest, papers: Path) -> Path | None:
+    """Secrets may be in it: nobody else reads it, and no command line holds them."""
+    if not request.given:
+        return None
+    file = papers / "mcp.json"
+    file.touch(mode=0o600)
+    relay = relay_for(request.sandbox)
+    file.write_text(file_for((each.name, relayed(each, relay)) for each in request.given))
+    return file
+
+
 def _extra(request: RunRequest, papers: Path) -> dict[str, str | None]:
     extra: dict[str, str | None] = {
         "system-prompt-snapshot": "off",  # or a resume keeps the old prompt
         "replay-user-messages": None,  # what was said is told back once it is read
     }
-    if request.mcp_file:
-        extra["mcp-config"] = str(request.mcp_file)
+    if file := request.mcp_file or _mcp_file(request, papers):
+        extra["mcp-config"] = str(file)
     if request.append:
         append = papers / "append.md"
         append.write_text(request.append)

@@ -38,7 +38,9 @@ from agents_app.runtimes.claude.servers import Uses
 from agents_app.sandboxes import neighbours
 from agents_app.sandboxes.base import CannotConfine, Launch
 from agents_app.sandboxes.mounts import named_paths, settings_held, shows
+from agents_app.tools.mcp.given import GivenServer
 from agents_app.tools.own import OwnServer
+from agents_app.tools.skills.given import GivenSkill
 from agents_app.workers.endings import to_its_end
 from permissions_app.audit import PLATFORM
 from permissions_app.audit.decisions import TurnAudit
@@ -86,6 +88,8 @@ class Fingerprint:
     tools: tuple[str, ...] | None
     servers: tuple[OwnServer, ...]
     mcp_file: Path | None
+    given: tuple[GivenServer, ...]
+    skills: tuple[GivenSkill, ...]
 
     @classmethod
     def of(cls, request: RunRequest, deny: list[str]) -> "Fingerprint":
@@ -105,6 +109,8 @@ class Fingerprint:
             tools=request.tools,
             servers=request.servers,
             mcp_file=request.mcp_file,
+            given=request.given,
+            skills=request.skills,
         )
 
 

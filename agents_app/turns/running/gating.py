@@ -8,6 +8,7 @@ from agents_app.turns.running.prepare import Prepared, as_permitted
 from agents_app.turns.running.recorder import Recorder
 from permissions_app import strangers
 from permissions_app.asking import Asking
+from permissions_app.first_uses import used_before
 from permissions_app.gate import Gate
 from permissions_app.rules.setting import Setting
 from sessions_app.models import Session
@@ -40,6 +41,8 @@ def gate_for(session: Session, hold: Hold, prepared: Prepared, recorder: Recorde
         if now is None:
             return None
         setting = as_permitted(setting, session, now.metadata)
+        if setting.asking_servers:
+            setting = replace(setting, allowed_tools=connected(used_before)(session.pk))
         return named.added_to(setting) if now.has_read_strangers else setting
 
     return Gate(

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 
 from agents_app.definitions.agents import offered
-from agents_app.definitions.choosing import Cast, cast_of
+from agents_app.definitions.choosing import Cast, Warned, cast_of
 from agents_app.definitions.rights import Rights
 from agents_app.errors import AgentError
 from agents_app.prompts.assembled import Prompt, assembled
@@ -21,6 +21,7 @@ from agents_app.runtimes.base import RunRequest
 from agents_app.sandboxes.base import Sandbox
 from agents_app.sandboxes.placeholders import is_ours
 from agents_app.sandboxes.walls import wall_for
+from agents_app.tools.equipment import equipment_of
 from agents_app.tools.own import servers_for
 from agents_app.turns.running.kept import Row
 from agents_app.turns.running.starting import Start, start_of
@@ -52,7 +53,7 @@ def prepare(turn: Turn, unresumable: str = "") -> Prepared:
     session: Session = turn.session
     vault = _vault(session)
     cast = cast_of(session)
-    warnings: list[Row] = [_warning(each.code, each.title, each.message) for each in cast.warned]
+    warnings: list[Row] = [as_row(each) for each in cast.warned]
     _check_floor(session, cast.rights)
     directory = _directory(session, vault, warnings)
     wall = wall_for(session.trust_level, session.workspace)
@@ -66,10 +67,14 @@ def prepare(turn: Turn, unresumable: str = "") -> Prepared:
     request = _as_its_agent(
         _request(turn, start, prompt, vault, directory, wall.sandbox), session, cast.rights
     )
-    setting = _setting(session, request, start.message, cast.rights)
+    tools = equipment_of(session, cast, wall.sandbox)
+    warnings += [as_row(each) for each in tools.warned]
+    request = replace(request, given=tools.servers, skills=tools.skills)
+    request = replace(request, skills_at=_scratch(session, request) / "skills")
+    setting = _with_servers(_setting(session, request, start.message, cast.rights), request, tools.hosts)
     if closed := _closed(session, vault):
         request, setting = _without_others(closed, request, setting)
-    rows = _announcement(session, start, warnings, _about_prompt(cast, session, prompt, setting))
+    rows = _announcement(session, start, warnings, _about_prompt(cast, request, prompt, setting, session))
     audit = _audit(turn, start.message)
     return Prepared(request, setting, start, rows, session.message_count, bool(unresumable), audit)
 
@@ -239,6 +244,15 @@ def _setting(session: Session, request: RunRequest, message: Message, rights: Ri
     return as_permitted(setting, session, session.metadata)
 
 
+def _with_servers(setting: Setting, request: RunRequest, hosts: frozenset[str]) -> Setting:
+    return replace(
+        setting,
+        accepted_servers=frozenset(each.name for each in request.given),
+        asking_servers=frozenset(each.name for each in request.given if each.asks),
+        server_hosts=hosts,
+    )
+
+
 def as_permitted(setting: Setting, session: Session, metadata: Metadata) -> Setting:
     """With what people have allowed the session. It acts without asking only where a wall holds what it does,
     or an operator said that it need not, of a turn that is an operator's."""
@@ -250,7 +264,9 @@ def as_permitted(setting: Setting, session: Session, metadata: Metadata) -> Sett
     return replace(setting, patterns=patterns, trust_mode=trust_mode)
 
 
-def _about_prompt(cast: Cast, session: Session, prompt: Prompt, setting: Setting) -> dict[str, Any]:
+def _about_prompt(
+    cast: Cast, request: RunRequest, prompt: Prompt, setting: Setting, session: Session
+) -> dict[str, Any]:
     return {
         "promptSource": prompt.source,
         "contextFiles": list(prompt.context.files),
@@ -258,11 +274,15 @@ def _about_prompt(cast: Cast, session: Session, prompt: Prompt, setting: Setting
         "contextTruncated": prompt.context.truncated,
         "agentName": cast.definition.slug,
         "availableAgents": [each.slug for each in offered(session.workspace)],
-        "availableSkills": [],
-        "availableMcps": [],
+        "availableSkills": [each.name for each in request.skills],
+        "availableMcps": [each.name for each in request.given],
         "totalPromptTokens": prompt.tokens,
         "trustMode": setting.trust_mode,
     }
+
+
+def as_row(warned: Warned) -> Row:
+    return _warning(warned.code, warned.title, warned.message)
 
 
 def _warning(code: str, title: str, message: str) -> Row:

@@ -23,13 +23,15 @@ from django.utils.translation import gettext as _
 from agents_app.errors import AgentError
 from agents_app.runtimes.base import CannotResume, Run, Runtime
 from agents_app.runtimes.events import Ended, Ready
+from agents_app.tools.mcp.chosen import not_connected
 from agents_app.turns.held.claim import claim
 from agents_app.turns.held.holder import Holder
 from agents_app.turns.held.ringing import ring_workers
 from agents_app.turns.running import finish
 from agents_app.turns.running.gating import NamedHosts, gate_for
+from agents_app.turns.running.kept import Row
 from agents_app.turns.running.outcome import TurnOutcome, as_failure, problem_of
-from agents_app.turns.running.prepare import Prepared, prepare
+from agents_app.turns.running.prepare import Prepared, as_row, prepare
 from agents_app.turns.running.recorder import Recorder
 from agents_app.turns.running.watching import DEADLINE, TurnWatch
 from agents_app.turns.said import steering
@@ -142,7 +144,7 @@ class TurnRun:
         async with aclosing(run.events()) as events:
             async for event in events:
                 if isinstance(event, Ready):
-                    self._recorder.announce(prepared.rows, event)
+                    self._recorder.announce([*prepared.rows, *_not_connected(prepared, event)], event)
                 elif isinstance(event, Ended):
                     outcome.add(event)
                     if event.interrupted or await self._has_answered_all(run):
@@ -236,6 +238,12 @@ class TurnRun:
             await in_thread(_publish)(self._prepared)
         except Exception:
             log.exception("The transcript of %s was not published.", self._turn.session_id)
+
+
+def _not_connected(prepared: Prepared, ready: Ready) -> list[Row]:
+    """A server that is not there costs its tools, and never the turn."""
+    states = {each.get("name", ""): each.get("status", "") for each in ready.mcp_servers}
+    return [as_row(each) for each in not_connected(prepared.request.given, states)]
 
 
 def _publish(prepared: Prepared) -> None:
