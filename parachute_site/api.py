@@ -18,6 +18,9 @@ from ninja.parser import Parser
 from agents_app.api import router as chat  # with the operations of `sessions_app` in it
 from agents_app.definitions.api import router as agents
 from agents_app.older_paths import router as older_paths
+from agents_app.tools.mcp.api import of_chats as servers_of_chats
+from agents_app.tools.mcp.api import router as mcp
+from agents_app.tools.skills.api import router as skills
 from curator_app.api import internal as curator_internal
 from curator_app.api import router as curator
 from parachute_site import readiness
@@ -80,6 +83,9 @@ api.add_router("/internal", curator_internal, auth=HelperAuth(Audience.CURATOR))
 api.add_router("", search)
 api.add_router("", access, auth=CallerAuth(writes=KeyScope.ADMIN))
 api.add_router("", agents, auth=CallerAuth(writes=KeyScope.ADMIN))
+api.add_router("", servers_of_chats)
+api.add_router("", mcp, auth=CallerAuth(writes=KeyScope.ADMIN))
+api.add_router("", skills, auth=CallerAuth(writes=KeyScope.ADMIN))
 api.add_router("", grants, auth=CallerAuth(writes=KeyScope.ADMIN))
 
 

@@ -27,14 +27,14 @@ class PublicWeb:
         """`own` are the lookups that its process may have at once."""
         try:
             async with asyncio.timeout(self._patience):
-                for address in await self._checked(wanted, own):
+                for address in await self.addresses(wanted, own):
                     with suppress(OSError):
                         return await asyncio.open_connection(address, wanted.port)
         except TimeoutError:
             raise Refused(504, "no_answer", "The host did not answer in time.") from None
         raise Refused(502, "no_answer", "The host could not be reached.")
 
-    async def _checked(self, wanted: Destination, own: asyncio.Semaphore) -> Sequence[str]:
+    async def addresses(self, wanted: Destination, own: asyncio.Semaphore) -> Sequence[str]:
         """The addresses of a public host. One that is not public among them is enough to refuse it."""
         try:
             addresses = await self._look_up(wanted.host, wanted.port, own)

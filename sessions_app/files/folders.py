@@ -146,6 +146,12 @@ class Folder:
         with suppress(FileNotFoundError):
             os.unlink(single, dir_fd=self._handle)
 
+    def take_name(self, name: str, wanted: str) -> None:
+        """What lies here gets another name, which nothing has: a FileExistsError else."""
+        if self.look(wanted) is not None:
+            raise FileExistsError(errno.EEXIST, f"{wanted} is there already")
+        os.rename(_single(name), _single(wanted), src_dir_fd=self._handle, dst_dir_fd=self._handle)
+
     def remove_empty(self, name: str) -> None:
         """A folder. An OSError where something is in it."""
         os.rmdir(_single(name), dir_fd=self._handle)

@@ -45,6 +45,9 @@ LISTS = {
     ("GET", "/api/auth/keys"),
     ("GET", "/api/permissions"),
     ("GET", "/api/agents"),
+    ("GET", "/api/mcp"),
+    ("GET", "/api/secrets"),
+    ("GET", "/api/skills"),
     ("GET", "/api/workspaces"),
 }
 STEADY = sorted(LISTS - {("GET", "/api/stats")})  # which tells, too, what the process holds in memory
@@ -75,6 +78,14 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/chat/{session_id}/contexts"): {"path": "."},
     ("PUT", "/api/agents/{agent}"): {"content": "---\nname: x\n---\n"},
     ("POST", "/api/agents/{agent}/accept-rights"): {},
+    ("POST", "/api/mcp/{name}"): {"command": "true"},
+    ("POST", "/api/mcp/{name}/accept"): {},
+    ("POST", "/api/mcp/{name}/switch"): {"on": True},
+    ("POST", "/api/mcp/{name}/test"): {},
+    ("PUT", "/api/secrets/{name}"): {"value": "x"},
+    ("PUT", "/api/chat/{session_id}/mcp/{name}"): {"on": False},
+    ("POST", "/api/skills"): {},
+    ("PUT", "/api/skills/{name}"): {"on": True},
     ("PATCH", "/api/workspaces/{slug}"): {"name": "x"},
     ("POST", "/api/workspaces/{slug}/members"): {"user": "cy", "role": "owner"},
     ("PATCH", "/api/workspaces/{slug}/members/{user}"): {"role": "owner"},
@@ -107,10 +118,28 @@ QUERIES = {
     "/api/agents/{agent}/accept-rights": "?workspace={workspace}",
     "/api/agents/{agent}/prompt": "?workspace={workspace}",
     "/api/chat/{session_id}/contexts": "?path=.",
+    **dict.fromkeys(
+        (
+            *(f"/api/mcp/{{name}}{rest}" for rest in ("", "/accept", "/switch", "/test", "/tools")),
+            *("/api/secrets/{name}", "/api/skills", "/api/skills/{name}"),
+        ),
+        "?workspace={workspace}",
+    ),
 }
 FOR_OWNERS = {
     ("DELETE", "/api/workspaces/{slug}/grants/{grant_id}"),
     ("POST", "/api/agents/{agent}/accept-rights"),
+    ("POST", "/api/mcp/{name}"),
+    ("DELETE", "/api/mcp/{name}"),
+    ("POST", "/api/mcp/{name}/accept"),
+    ("POST", "/api/mcp/{name}/switch"),
+    ("POST", "/api/mcp/{name}/test"),
+    ("GET", "/api/mcp/{name}/tools"),
+    ("PUT", "/api/secrets/{name}"),
+    ("DELETE", "/api/secrets/{name}"),
+    ("POST", "/api/skills"),
+    ("PUT", "/api/skills/{name}"),
+    ("DELETE", "/api/skills/{name}"),
     ("PATCH", "/api/workspaces/{slug}"),
     ("DELETE", "/api/workspaces/{slug}"),
     ("POST", "/api/workspaces/{slug}/members"),
@@ -173,6 +202,7 @@ async def foreign(ada_calls: Web, vault: Path) -> dict[str, Any]:
         "workspace": "default",
         "slug": "default",
         "agent": "gardener",
+        "name": "garden",
         "user": "ben",
         "tag": quote(PRIVATE),
         **await in_thread(_foreign_grants)(said["sessionId"]),
@@ -269,7 +299,7 @@ async def test_a_foreign_id_is_answered_as_an_unknown_one(
     ids = ("session_id", "turn_id", "attachment_id", "request_id", "run_id")
     unknown: dict[str, Any] = {name: uuid4() for name in ids}
     unknown |= {"tag": "unknown", "grant_id": uuid4(), "grant_request_id": uuid4(), "slug": "nowhere"}
-    unknown |= {"key_id": 10**9, "workspace": "nowhere", "agent": "nobody", "user": "nobody"}
+    unknown |= {"key_id": 10**9, "workspace": "nowhere", "agent": "nobody", "user": "nobody", "name": "none"}
     of_foreign, of_unknown = [await ask(cy_calls, method, path, each) for each in (foreign, unknown)]
     assert (of_foreign.status, of_foreign.body) == (of_unknown.status, of_unknown.body)
 
@@ -280,7 +310,7 @@ async def test_no_list_mentions_it(method: str, path: str, foreign: dict[str, An
         answer = await cy_calls.get(
             place(path) + (query.replace("?", "&") if path == "/api/search" else query)
         )
-        if path == "/api/agents" and "workspace" in query:
+        if path in ("/api/agents", "/api/mcp", "/api/secrets", "/api/skills") and "workspace" in query:
             assert answer.refused == (404, "not_found")  # it is of one workspace, which is not his
             continue
         assert answer.status == 200

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agents_app.launcher import MARK, end_everything, new_mark
-from agents_app.runtimes.claude.options import STANDS
+from agents_app.launcher.walled import STANDS
 from agents_app.sandboxes import bubblewrap, container, neighbours, placeholders
 from agents_app.sandboxes.base import Launch, VaultChanged
 from agents_app.sandboxes.checks import CHANGED, checked, take_back

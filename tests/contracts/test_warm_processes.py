@@ -13,10 +13,10 @@ from django.conf import settings
 
 from agents_app import launcher
 from agents_app.launcher.still import NOT_STILL
+from agents_app.launcher.walled import locks
 from agents_app.model.demo.wire import WRONG_KEY, say
 from agents_app.runtimes.base import RunFailed
 from agents_app.runtimes.claude import process, warm
-from agents_app.runtimes.claude.options import locks
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.runtimes.events import Ended, RuntimeEvent
 from agents_app.sandboxes import neighbours

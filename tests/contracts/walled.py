@@ -12,7 +12,7 @@ from typing import IO
 import pytest
 
 from agents_app.launcher import MARK, end_everything, executable, new_mark, standing_still
-from agents_app.runtimes.claude.options import STANDS
+from agents_app.launcher.walled import STANDS
 from agents_app.sandboxes import engine, neighbours
 from agents_app.sandboxes.base import Launch, Sandbox
 from agents_app.sandboxes.bubblewrap import Bubblewrap

@@ -5,10 +5,8 @@ every door that the CLI has for that is shut here by name. `tests/contracts` pro
 """
 
 import json
-import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import claude_agent_sdk
@@ -24,11 +22,10 @@ from claude_agent_sdk.types import (
 from django.conf import settings
 
 from agents_app import launcher
+from agents_app.launcher.walled import Around, Until, with_vault
 from agents_app.runtimes.base import RunRequest
 from agents_app.runtimes.claude.servers import Uses, as_sdk
-from agents_app.sandboxes import ENGINES, neighbours, placeholders, vaults
-from agents_app.sandboxes.base import CannotConfine, Launch
-from agents_app.sandboxes.checks import take_back
+from agents_app.sandboxes.base import Launch
 from agents_app.tools.mcp.given import file_for
 from agents_app.tools.mcp.relayed import relay_for, relayed
 from agents_app.tools.offered import OFFERED
@@ -38,7 +35,6 @@ DOOR = "http://door.invalid"  # never resolved: the CLI speaks to the door's soc
 CLI = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
 BUFFER = 64 << 20  # a picture of 2 MB would kill the client at the default
 GATE_TIMEOUT = 60.0
-STANDS = "The wall of this process stands."
 
 TOOLS_WITH_A_NETWORK = [*OFFERED]
 TOOLS = [name for name in OFFERED if name != "WebFetch"]
@@ -128,14 +124,6 @@ class Doors:
     web: Callable[[Launch], Launch] | None = None
 
 
-@dataclass(frozen=True)
-class Until:
-    """What is undone with the end of a process, and what already when its wall stands."""
-
-    ends: ExitStack
-    stands: ExitStack
-
-
 def launch_for(request: RunRequest, *, papers: Path, mark: str, doors: Doors, until: Until) -> Launch:
     """The process itself: exactly this environment, exactly these places, behind the request's wall. What the
     wall leaves on the host is undone."""
@@ -171,7 +159,8 @@ def launch_for(request: RunRequest, *, papers: Path, mark: str, doors: Doors, un
     if not request.sandbox.is_wall:
         return request.sandbox.confine(launch)
     until.ends.callback(request.sandbox.end, mark)
-    return request.sandbox.confine(_with_vault(launch, request, until))
+    around = Around(request.vault, request.directory, request.writable, request.masked, request.sandbox)
+    return request.sandbox.confine(with_vault(launch, around, until))
 
 
 def _shown(request: RunRequest) -> list[Path]:
@@ -202,52 +191,9 @@ def _patience() -> dict[str, str]:
     }
 
 
-def _with_vault(launch: Launch, request: RunRequest, until: Until) -> Launch:
-    """With the inside of the vault as it is at this moment, and the limits. Other agents stand still in it
-    from the first look until the wall stands."""
-    ends = until.ends
-
-    def hold(repositories: Sequence[Path]) -> None:
-        ends.callback(placeholders.hold_repositories(request.vault, repositories, locks()))
-
-    until.stands.enter_context(neighbours.one_at_a_time(request.vault, locks()))
-    others = neighbours.told(request.vault, locks())
-    stand = launcher.standing_still([each.mark for each in others if each.mark])
-    until.stands.callback(until.stands.enter_context(stand))
-    if request.writable != ():  # else nothing is planted in it by this one
-        ends.callback(placeholders.hold(request.vault, request.directory, locks()))
-    inside = vaults.shown(
-        request.vault,
-        request.writable,
-        hold=hold,
-        neighbours=others,
-        hidden=request.masked,
-    )
-    until.stands.callback(take_back, request.vault, inside.checked, time.time())
-    mark = "" if request.sandbox.name in ENGINES else launch.mark
-    ends.callback(neighbours.tell(request.vault, inside.found, locks(), mark))
-    if any(request.directory.is_relative_to(hidden) for hidden in inside.masked):
-        raise CannotConfine(
-            f"Agents may not look into {request.directory}. Open it, or choose another folder."
-        )
-    return replace(
-        launch,
-        writable=(*launch.writable, *inside.writable),
-        readable=(*launch.readable, *inside.readable),
-        masked=(*launch.masked, *inside.masked),
-        checked=inside.checked,
-        tells=STANDS,
-        limits=settings.PARACHUTE_LIMITS,
-    )
-
-
 def _is_plain_file(path: Path) -> bool:
     """Through no link: who made one could have any file shown."""
     return path.is_file() and path.resolve() == path
-
-
-def locks() -> Path:
-    return Path(settings.PARACHUTE_HOME) / "locks"
 
 
 def _settings(deny: list[str]) -> Mapping[str, object]:

@@ -28,12 +28,13 @@ from agents_app.carrying.carrier import Carrier
 from agents_app.egress.door import Egress, EgressPass
 from agents_app.egress.reach import Reach
 from agents_app.launcher.outward import outward
+from agents_app.launcher.walled import STANDS, Until, locks
 from agents_app.model.door import Door, Trouble
 from agents_app.runtimes.base import RunRequest
 from agents_app.runtimes.claude import memory
 from agents_app.runtimes.claude.carried import instead, result
 from agents_app.runtimes.claude.failures import failure_to_confine, failure_to_start
-from agents_app.runtimes.claude.options import STANDS, Doors, Hooks, Until, launch_for, locks, options_for
+from agents_app.runtimes.claude.options import Doors, Hooks, launch_for, options_for
 from agents_app.runtimes.claude.servers import Uses
 from agents_app.sandboxes import neighbours
 from agents_app.sandboxes.base import CannotConfine, Launch

@@ -120,11 +120,19 @@ def switch(caller: Caller, workspace: Workspace, name: str, *, on: bool) -> Serv
 
 def choose(session: Session, name: str, on: bool | None) -> None:
     """For one chat; None: as its agent has it. Its caller has looked at who asks."""
-    rows = SessionServer.objects.filter(session=session, name=name)
+    if on and not server_of(session.workspace, name).is_accepted:
+        raise Conflict(_("An owner has to accept this entry first."))
     if on is None:
-        rows.delete()
+        SessionServer.objects.filter(session=session, name=name).delete()
     else:
         SessionServer.objects.update_or_create(session=session, name=name, defaults={"is_on": on})
+
+
+def in_chat(session: Session) -> list[tuple[str, bool | None]]:
+    """The servers that may be switched there, and how they are."""
+    chosen = chosen_in(session)
+    names = [each.name for each in servers_of(session.workspace)[0] if each.is_accepted]
+    return [(name, chosen.get(name)) for name in dict.fromkeys([*names, *chosen])]
 
 
 def chosen_in(session: Session) -> dict[str, bool]:

@@ -94,6 +94,15 @@ def parsed(content: bytes, name: str) -> tuple[str, str]:
     return _description(matter.values), matter.body
 
 
+def name_in(content: bytes) -> str:
+    """What a SKILL.md calls itself; empty where it does not say."""
+    try:
+        said = read(content[:LONGEST_FILE].decode(errors="replace")).values.get("name")
+    except NotRead:
+        return ""
+    return said if isinstance(said, str) else ""
+
+
 def check_name(name: str) -> None:
     if not NAME.fullmatch(name):
         raise Unusable(

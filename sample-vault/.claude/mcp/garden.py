@@ -5,11 +5,11 @@ standard error is nobody's message.
 """
 
 import json
-import os
 import re
 import sys
+from pathlib import Path
 
-VAULT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+VAULT = Path(__file__).resolve().parents[2]
 FOLDERS = ("Garden", "Daily", "Plans")
 ROW = re.compile(r"^\|\s*(\d{4})\s*\|\s*(\d+(?:\.\d+)?)\s*kg\s*\|", re.MULTILINE)
 
@@ -32,32 +32,25 @@ TOOLS = [
 
 
 def notes(folder):
-    place = os.path.join(VAULT, folder)
-    names = sorted(os.listdir(place)) if os.path.isdir(place) else []
-    return [name for name in names if name.endswith(".md")]
-
-
-def text_of(folder, name):
-    with open(os.path.join(VAULT, folder, name), encoding="utf-8") as file:
-        return file.read()
+    return sorted((VAULT / folder).glob("*.md"))
 
 
 def harvest(plant):
     wanted = plant.strip().lower()
-    for name in notes("Garden"):
-        if name[:-3].lower() == wanted:
-            years = {year: float(weight) for year, weight in ROW.findall(text_of("Garden", name))}
+    for note in notes("Garden"):
+        if note.stem.lower() == wanted:
+            years = {year: float(weight) for year, weight in ROW.findall(note.read_text(encoding="utf-8"))}
             if not years:
-                return {"plant": name[:-3], "said": "Its note has no table of harvests."}
-            return {"plant": name[:-3], "kilograms": years, "together": sum(years.values())}
-    known = ", ".join(name[:-3] for name in notes("Garden"))
+                return {"plant": note.stem, "said": "Its note has no table of harvests."}
+            return {"plant": note.stem, "kilograms": years, "together": sum(years.values())}
+    known = ", ".join(note.stem for note in notes("Garden"))
     raise ValueError(f"There is no note about {plant!r}. There are: {known}.")
 
 
 def count_notes():
     found = {}
     for folder in FOLDERS:
-        texts = [text_of(folder, name) for name in notes(folder)]
+        texts = [note.read_text(encoding="utf-8") for note in notes(folder)]
         found[folder] = {"notes": len(texts), "words": sum(len(text.split()) for text in texts)}
     return found
 
