@@ -4,7 +4,17 @@ from django.urls import URLPattern, URLResolver, path, register_converter
 from django.views.generic import RedirectView
 
 from parachute_site.api import api
-from parachute_site.pages import agents, curator, search, settings, signing_in, views, welcome, workspaces
+from parachute_site.pages import (
+    agents,
+    curator,
+    equipment,
+    search,
+    settings,
+    signing_in,
+    views,
+    welcome,
+    workspaces,
+)
 
 admin.site.site_title = admin.site.site_header = "Parachute"
 
@@ -27,6 +37,19 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("agents/of/<str:slug>/edit", agents.edit, name="agent-edit"),
     path("agents/of/<str:slug>/accept", agents.accept, name="agent-accept"),
     path("agents/of/<str:slug>/delete", agents.delete, name="agent-delete"),
+    path("tools", equipment.show, name="tools"),
+    path("tools/new", equipment.edit, name="tools-new"),
+    path("tools/secrets", equipment.keep, name="tools-secrets"),
+    path("tools/servers/<str:name>", equipment.server, name="tools-server"),
+    path("tools/servers/<str:name>/edit", equipment.edit, name="tools-edit"),
+    path("tools/servers/<str:name>/accept", equipment.accept, name="tools-accept"),
+    path("tools/servers/<str:name>/switch", equipment.switch, name="tools-switch"),
+    path("tools/servers/<str:name>/try", equipment.try_it, name="tools-try"),
+    path("tools/servers/<str:name>/delete", equipment.delete, name="tools-delete"),
+    path("tools/skills/new", equipment.new_skill, name="tools-skill-new"),
+    path("tools/skills/of/<str:name>", equipment.skill, name="tools-skill"),
+    path("tools/skills/of/<str:name>/switch", equipment.switch_skill, name="tools-skill-switch"),
+    path("tools/skills/of/<str:name>/delete", equipment.delete_skill, name="tools-skill-delete"),
     path("search", search.show, name="search"),
     path("search/found", search.found, name="search-found"),
     path("signin", signing_in.sign_in, name="signin"),

@@ -19,7 +19,7 @@ from sessions_app.access.models import TrustLevel, Workspace
 from sessions_app.models import Session
 
 NOT_CONNECTED = "mcp_connection_failed"
-NOT_ACCEPTED = gettext_lazy("No owner has accepted it as it is. One can, on the page MCP servers.")
+NOT_ACCEPTED = gettext_lazy("No owner has accepted it as it is. One can, on the page Tools.")
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def cannot_work(server: Entry, trust: str, sandbox: Sandbox) -> str:
 
 def missing(server: Entry, values: Mapping[str, str]) -> str:
     gone = [name for name in server.variables if name not in values]
-    said = _("The secret %(names)s is not there. An owner enters it on the page MCP servers.")
+    said = _("The secret %(names)s is not there. An owner enters it on the page Tools.")
     return said % {"names": ", ".join(gone)} if gone else ""
 
 
@@ -78,7 +78,7 @@ def not_connected(servers: tuple[GivenServer, ...], states: Mapping[str, str]) -
         how = _("did not answer within 10 seconds") if state == "pending" else _("could not be started")
         if not each.is_process:
             how = _("could not be reached")
-        said = _("It %(how)s. “Try it” on the page MCP servers says more.")
+        said = _("It %(how)s. “Try it” on the page Tools says more.")
         yield _not_started(each.name, said % {"how": how})
 
 

@@ -24,6 +24,7 @@ MOST = 100  # arguments, variables, headers
 VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<else>[^{}]*))?\}")
 VAULT = "VAULT"  # the one name that is no secret: where the vault lies
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_REFERS = re.compile(r"(?:(?:Bearer|Basic|Token) )?\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 _OF_OURS = "PARACHUTE_"  # a process is known by such a variable
 
@@ -116,6 +117,11 @@ class Entry:
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
+    def is_named(self) -> bool:
+        """By a name that a server can have: others have no page of their own."""
+        return not problem_of_name(self.name)
+
+    @property
     def kind(self) -> str:
         return self.config.type if self.config else ""
 
@@ -163,7 +169,8 @@ class Entry:
         """As it is shown: of what may be a secret only the names."""
         if self.config is None:
             return {}
-        shown = self.config.model_dump(exclude_none=True)
+        dumped = self.config.model_dump(exclude_none=True)
+        shown = {key: value for key, value in dumped.items() if value not in ([], {})}
         for kept in ("env", "headers"):
             if kept in shown:
                 shown[kept] = {name: _shown(value) for name, value in shown[kept].items()}
@@ -247,7 +254,7 @@ def _said(error: ValidationError) -> str:
 
 def _shown(value: str) -> str:
     """A reference is no secret, and tells which one is meant."""
-    return value if VARIABLE.fullmatch(value) else MASK
+    return value if _REFERS.fullmatch(value) else MASK
 
 
 def _value(found: re.Match[str], values: Mapping[str, str]) -> str:

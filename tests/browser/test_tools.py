@@ -1,0 +1,96 @@
+"""Servers and skills as a person meets them: what appears in the folder appears here, is accepted, tried, and
+given; a skill comes as a zip."""
+
+import io
+import json
+import shutil
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser.house import House, Tab
+from tests.browser.test_every_page import SCREENS, assert_is_for_everybody
+from tests.depth import few_of
+
+pytestmark = [pytest.mark.processes, pytest.mark.browser]
+
+SAMPLE = Path(__file__).resolve().parents[2] / "sample-vault"
+
+
+@pytest.fixture
+def sample(house: House) -> Iterator[Path]:
+    vault = house.up.vault
+    shutil.copytree(SAMPLE / ".claude", vault / ".claude", dirs_exist_ok=True)
+    entries = json.loads((SAMPLE / ".mcp.json").read_text())
+    entries["mcpServers"]["Weather now"] = {"command": "true"}
+    entries["mcpServers"]["library"] = {
+        "type": "http",
+        "url": "https://library.example.org/mcp",
+        "headers": {"Authorization": "Bearer ${LIBRARY_TOKEN}"},
+    }
+    (vault / ".mcp.json").write_text(json.dumps(entries))
+    yield vault
+    shutil.rmtree(vault / ".claude")
+    (vault / ".mcp.json").unlink()
+
+
+@pytest.fixture(params=few_of(SCREENS, (390, "dark"), (1280, "light")), ids=str)
+def any_tab(request: pytest.FixtureRequest, house: House, browser: Browser) -> Iterator[Tab]:
+    width, scheme = request.param
+    opened = house.tab(browser, width=width, scheme=scheme)
+    yield opened
+    opened.close()
+
+
+def test_what_is_in_the_folder_is_accepted_tried_and_given(tab: Tab, sample: Path) -> None:
+    page = tab.open("/tools").page
+    page.get_by_role("link", name="garden waits").click()
+    expect(page.get_by_text("It never starts until an owner accepts it")).to_be_visible()
+    page.get_by_role("button", name="Accept it").click()
+    page.get_by_role("button", name="Try it").click()
+    expect(page.get_by_text("What a plant has yielded, year by year")).to_be_visible()
+    page.get_by_role("button", name="Give it to all").click()
+    expect(page.get_by_role("button", name="Only by name")).to_be_visible()
+    changed = json.loads((sample / ".mcp.json").read_text())
+    changed["mcpServers"]["garden"]["args"].append("--more")
+    (sample / ".mcp.json").write_text(json.dumps(changed))
+    expect(page.get_by_text("This entry is another than you accepted")).to_be_visible()
+
+
+def test_a_skill_comes_as_a_zip_and_a_secret_is_kept(tab: Tab, sample: Path) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(
+            "pruning/SKILL.md", "---\nname: pruning\ndescription: When to prune.\n---\nIn March.\n"
+        )
+    page = tab.open("/tools").page
+    page.get_by_role("link", name="Add a skill").click()
+    zipped = {"name": "pruning.zip", "mimeType": "application/zip", "buffer": packed.getvalue()}
+    page.get_by_label("A zip").set_input_files([zipped])  # type: ignore[list-item]
+    page.get_by_role("button", name="Add it").click()
+    expect(page.get_by_text("In March.")).to_be_visible()
+    page.get_by_role("button", name="Give it to all").click()
+    expect(page.get_by_text("each agent that may use skills")).to_be_visible()
+    page.get_by_role("link", name="What servers are given").click()
+    page.get_by_role("textbox", name="Name").fill("LIBRARY_TOKEN")
+    page.get_by_role("textbox", name="Value").fill("quinces-and-pears")
+    page.get_by_role("button", name="Keep it").click()
+    expect(page.get_by_role("button", name="Remove LIBRARY_TOKEN")).to_be_visible()
+    assert "quinces-and-pears" not in page.content()
+
+
+def test_they_are_for_everybody(any_tab: Tab, sample: Path) -> None:
+    for path in (
+        "/tools",
+        "/tools/servers/garden",
+        "/tools/servers/library",
+        "/tools/servers/library/edit",
+        "/tools/new",
+        "/tools/skills/of/month-in-review",
+        "/tools/skills/new",
+        "/tools/secrets",
+    ):
+        assert_is_for_everybody(any_tab.open(path).page)
