@@ -63,11 +63,12 @@ class Web:
         self.url = f"https://{NAME}:{port}"
 
 
-@asynccontextmanager
-async def the_web(folder: Path) -> AsyncIterator[Web]:
-    async def page(request: web.BaseRequest) -> web.StreamResponse:
-        return web.Response(text="The quinces are ripe in October.", content_type="text/plain")
+async def a_page(request: web.BaseRequest) -> web.StreamResponse:
+    return web.Response(text="The quinces are ripe in October.", content_type="text/plain")
 
+
+@asynccontextmanager
+async def the_web(folder: Path, page: Any = a_page) -> AsyncIterator[Web]:
     runner = web.ServerRunner(web.Server(page, access_log=None), shutdown_timeout=0.1)
     await runner.setup()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -4,27 +4,42 @@ answers; what nobody accepted is not; what does not start costs a warning, and n
 import json
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from agents_app.definitions import accepting
 from agents_app.definitions.agents import agent_of
 from agents_app.model.demo.wire import say
+from agents_app.runtimes.claude import options
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.tools.mcp import secrets, services
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace
-from sessions_app.models import SessionEvent
+from sessions_app.models import Session, SessionEvent
 from sessions_app.threads import in_thread
 from tests.agents_app.engine import Engine, last_words
 from tests.contracts.stage import door_to, sandbox_that_runs
+from tests.contracts.test_egress_with_cli import the_web
 from tests.scripted_model import ScriptedModel, calls
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SAMPLE = Path(__file__).resolve().parents[2] / "sample-vault"
+A_SERVER: dict[str, Any] = {
+    "initialize": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "library", "version": "1"},
+    },
+    "tools/list": {
+        "tools": [{"name": "lend", "description": "Lends a book.", "inputSchema": {"type": "object"}}]
+    },
+    "tools/call": {"content": [{"type": "text", "text": "It is yours until Sunday."}]},
+}
 TOKEN = "quince-token-never-on-a-command-line"
 
 
@@ -110,3 +125,141 @@ async def test_what_an_owner_accepted_answers_and_what_nobody_accepted_never_sta
     assert told["availableMcps"] == ["garden"]
     assert last_words(written)["response"] == "51 kilograms."
     assert not mark.exists()
+
+
+async def test_one_at_an_address_is_reached_by_the_walls_own_way_to_the_web(
+    engine: Engine,
+    model: ScriptedModel,
+    vault: Path,
+    tmp_path: Path,
+    as_ada: Caller,
+    workspace: Workspace,
+    put: Any,
+    agent: Any,
+    settings: Any,
+) -> None:
+    heard: list[str] = []
+
+    async def answers(request: web.BaseRequest) -> web.StreamResponse:
+        """A server over streamable HTTP, without a memory."""
+        if request.method != "POST":
+            return web.Response(status=405)
+        heard.append(request.headers.get("Authorization", ""))
+        message = json.loads(await request.text())
+        if "id" not in message:
+            return web.Response(status=202)
+        known = A_SERVER.get(message["method"])
+        said = {"result": known} if known else {"error": {"code": -32601, "message": "unknown"}}
+        return web.json_response({"jsonrpc": "2.0", "id": message["id"], **said})
+
+    (tmp_path / "tls").mkdir()
+    async with the_web(tmp_path / "tls", answers) as there, door_to(model.url) as door:
+        (vault / "ca.crt").write_bytes((tmp_path / "tls/ca.crt").read_bytes())
+        trusts = {"NODE_EXTRA_CA_CERTS": str(vault / "ca.crt")}
+        settings.PARACHUTE_AGENT_ENVIRONMENT = settings.PARACHUTE_AGENT_ENVIRONMENT | trusts
+        runtime = ClaudeRuntime(door, there.egress, most_warm=1)
+        engine.runtime = runtime  # type: ignore[assignment]
+        put(library={"type": "http", "url": there.url, "headers": {"Authorization": "Bearer ${TOKEN}"}})
+        await in_thread(services.accept)(as_ada, workspace, "library", "")
+        await in_thread(secrets.save)(as_ada, workspace, "TOKEN", TOKEN)
+        model.script("lend", [calls("mcp__library__lend"), say("Lent.")])
+        written = await engine.answer("lend", agent=await agent("mcpServers: [library]"))
+        await runtime.close()
+    assert warned(written) == []
+    (answered,) = of(written, "tool_result")
+    assert answered["content"] == "It is yours until Sunday."
+    assert set(heard) == {f"Bearer {TOKEN}"}
+
+
+ODD = """
+import json, os, sys
+
+how, said = sys.argv[1], sys.argv[2:]
+for line in sys.stdin:
+    message = json.loads(line)
+    if how == "noisy":
+        print("Hello, I begin.", flush=True)
+    if message.get("method") == "tools/call":
+        if how == "dies":
+            os._exit(3)
+        if how == "forks" and not os.fork():
+            os.setsid()
+            os.execvp("sleep", ["sleep", "98765.4321"])
+        if how == "floods-later":
+            while True:
+                os.write(1, b"x" * 4096 + b"\\n")
+    answers = json.loads(os.environ["ANSWERS"])
+    if "id" in message and message.get("method") in answers:
+        answer = {"jsonrpc": "2.0", "id": message["id"], "result": answers[message["method"]]}
+        print(json.dumps(answer), flush=True)
+    elif "id" in message:
+        error = {"code": -32601, "message": "unknown"}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}), flush=True)
+"""
+
+
+def odd(how: str) -> dict[str, Any]:
+    env = {"ANSWERS": json.dumps(A_SERVER), "TOKEN": "${TOKEN}"}
+    return {"command": "python3", "args": ["${VAULT}/odd.py", how], "env": env}
+
+
+def command_lines() -> str:
+    found = ""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found += path.read_bytes().replace(b"\0", b" ").decode(errors="replace") + "\n"
+    return found
+
+
+async def test_what_servers_do_wrong_costs_their_tools_and_never_the_turn(
+    engine: Engine,
+    model: ScriptedModel,
+    vault: Path,
+    as_ada: Caller,
+    workspace: Workspace,
+    put: Any,
+    agent: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    subtests: Any,
+) -> None:
+    monkeypatch.setitem(options.SERVERS_HAVE, "MCP_TIMEOUT", "2500")
+    (vault / "odd.py").write_text(ODD)
+    names = ("noisy", "dies", "forks", "floods-later")
+    wrong = {
+        "silent": {"command": "sleep", "args": ["60"]},
+        "floods": {"command": "yes"},
+        "nowhere": {"command": "no-such-program"},
+        "wants": {"command": "true", "env": {"KEY": "${NOT_THERE}"}},
+    }
+    put(**{name: odd(name) for name in names}, **wrong)
+    for name in (*names, *wrong):
+        await in_thread(services.accept)(as_ada, workspace, name, "")
+    await in_thread(secrets.save)(as_ada, workspace, "TOKEN", TOKEN)
+    seen: list[str] = []
+
+    def looks(asked: Any) -> Any:
+        seen.append(command_lines())
+        return calls("mcp__forks__lend")
+
+    steps = [calls(f"mcp__{name}__lend") for name in ("noisy", "dies", "floods-later")]
+    model.script("try them", [looks, *steps, say("Tried.")])
+    written = await engine.answer("try them", agent=await agent("mcpServers: all"))
+    assert last_words(written)["response"] == "Tried."
+    forks, noisy, dies, floods = of(written, "tool_result")
+    with subtests.test("each that does not start is said, with a reason"):
+        said = {each["title"].split()[2]: each["message"] for each in of(written, "warning")}
+        assert said.keys() == {*wrong}
+        assert "NOT_THERE" in said["wants"]
+        assert "10 seconds" in said["silent"]
+    with subtests.test("what is no message is left out"):
+        assert (noisy["content"], noisy["isError"]) == ("It is yours until Sunday.", False)
+    with subtests.test("one that dies, or floods, in the middle of a call is an answer that is an error"):
+        assert (dies["isError"], floods["isError"]) == (True, True)
+    with subtests.test("what it forks ends with the turn"):
+        assert not forks["isError"]
+        assert "98765.4321" not in command_lines()
+    with subtests.test("no secret is on a command line"):
+        assert "odd.py" in seen[0]
+        assert TOKEN not in seen[0]
+    with subtests.test("its process is not kept"):
+        assert not engine.runtime.rests((await Session.objects.aget()).pk)
