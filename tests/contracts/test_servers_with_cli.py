@@ -16,14 +16,18 @@ from agents_app.definitions.agents import agent_of
 from agents_app.model.demo.wire import say
 from agents_app.runtimes.claude import options
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
+from agents_app.sandboxes import ENGINES
 from agents_app.tools.mcp import secrets, services
+from agents_app.tools.skills import services as skills
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace
 from sessions_app.models import Session, SessionEvent
 from sessions_app.threads import in_thread
 from tests.agents_app.engine import Engine, last_words
+from tests.contracts.conftest import Sandboxes
 from tests.contracts.stage import door_to, sandbox_that_runs
 from tests.contracts.test_egress_with_cli import the_web
+from tests.depth import few_of
 from tests.scripted_model import ScriptedModel, calls
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -263,3 +267,33 @@ async def test_what_servers_do_wrong_costs_their_tools_and_never_the_turn(
         assert TOKEN not in seen[0]
     with subtests.test("its process is not kept"):
         assert not engine.runtime.rests((await Session.objects.aget()).pk)
+
+
+@pytest.mark.parametrize("box", few_of(("bubblewrap", *ENGINES), "bubblewrap"))
+async def test_in_a_read_only_box_the_sample_works_and_what_needs_a_network_says_so(
+    box: str,
+    engine: Engine,
+    model: ScriptedModel,
+    as_ada: Caller,
+    workspace: Workspace,
+    put: Any,
+    agent: Any,
+    sandboxes: Sandboxes,
+    settings: Any,
+) -> None:
+    sandboxes(box)
+    settings.PARACHUTE_SANDBOX = box
+    put(library={"type": "http", "url": "https://library.example.org/mcp"})
+    for name in ("garden", "library"):
+        await in_thread(services.accept)(as_ada, workspace, name, "")
+    await in_thread(skills.switch)(as_ada, workspace, "month-in-review", on=True)
+    model.script("count", [calls("mcp__garden__count_notes"), calls("Skill", skill="vault:month-in-review")])
+    model.script("Base directory for this skill", [say("Counted.")])
+    written = await engine.answer("count", agent=await agent("mcpServers: all"), trust_level="sandboxed")
+    (told,) = of(written, "warning")
+    assert told["title"] == "The server library is not there"
+    assert "This folder" in told["message"]
+    counted, used = of(written, "tool_result")
+    assert json.loads(counted["content"])["Garden"]["notes"] == 2
+    assert not used["isError"], used
+    assert last_words(written)["response"] == "Counted."
