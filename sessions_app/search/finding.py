@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from unicodedata import normalize
 from uuid import UUID
 
 from django.conf import settings
@@ -69,7 +70,9 @@ class Wish:
 
     @property
     def words(self) -> list[str]:
-        return _WORD.findall(self.text.lower())[:MOST_WORDS]
+        """Each once, in the order in which they were said. In one sign with its accent, which would else end
+        a word, and for the same reason not made small: that of İ has two signs."""
+        return list(dict.fromkeys(_WORD.findall(normalize("NFC", self.text))))[:MOST_WORDS]
 
     def narrows(self) -> Q:
         wanted = Q()
