@@ -17,6 +17,7 @@ from sessions_app.history import conversation
 from sessions_app.models import Session
 from sessions_app.search.finding import Hit, Scope, Wish, find
 from sessions_app.search.models import ContentType
+from sessions_app.storable import storable
 from sessions_app.threads import in_thread
 
 NAME = "parachute"
@@ -81,7 +82,7 @@ def _search_sessions(session: Session, given: Arguments) -> Any:
 
 
 def _found(session: Session, given: Arguments, *kinds: str) -> list[Hit]:
-    wish = Wish(given["query"], kinds=kinds, limit=given.get("limit", USUAL))
+    wish = Wish(storable(given["query"]), kinds=kinds, limit=given.get("limit", USUAL))
     return [hit for hit in find(Scope.of_session(session), wish) if hit.session_id != session.pk]
 
 
