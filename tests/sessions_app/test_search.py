@@ -16,7 +16,7 @@ from sessions_app.access.models import Workspace
 from sessions_app.access.services import caller_of_user
 from sessions_app.files import closed
 from sessions_app.models import Chunk, IndexManifest, Message, Session, SessionTag
-from sessions_app.search import indexing
+from sessions_app.search import finding, indexing
 from sessions_app.search.chunking import LONGEST, SIZE, chunks
 from sessions_app.search.finding import Hit, Scope, Wish, excerpt, find
 from tests.pages.conversations import said_and_answered
@@ -271,6 +271,19 @@ def test_it_is_narrowed_by_kind_tag_workspace_and_time(as_ada: Caller, write: Wr
         ({"limit": 1}, 1),
     ):
         assert len(found(as_ada, "medlars", **more)) == count, more
+
+
+def test_what_others_have_does_not_hide_what_one_may_find(
+    as_ada: Caller, as_cy: Caller, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though more of theirs fits better than is looked at."""
+    monkeypatch.setattr(finding, "WIDER", (2, 4))
+    for number in range(8):
+        a_chat(as_cy, f"Medlars {number}")
+    own = said_and_answered(as_ada, "hello", answer=f"{'Once I said something long. ' * 10} medlars")
+    indexing.index_sessions()
+    assert [hit.session_id for hit in found(as_ada, "medlars")] == [own.session_id]
+    assert [hit.session_id for hit in found(as_ada, "medlars nowhere")] == [own.session_id]
 
 
 @pytest.mark.parametrize(
