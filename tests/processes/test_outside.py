@@ -25,9 +25,14 @@ def asked(house: House, *uses: tuple[str, dict[str, Any]]) -> tuple[list[str], l
             async with Client(transport) as client:
                 tools = (await client.list_tools()).tools
                 answers = [await client.call_tool(name, given) for name, given in uses]
-                return [tool.name for tool in tools], [json.loads(told.content[0].text) for told in answers]
+                return [tool.name for tool in tools], [json.loads(_text(told)) for told in answers]
 
     return asyncio.run(ask())
+
+
+def _text(told: Any) -> str:
+    (said,) = told.content
+    return str(said.text)
 
 
 def test_a_client_chats_goes_on_and_finds_what_was_said(house: House) -> None:
