@@ -8,7 +8,7 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 from typing import BinaryIO, Literal
@@ -25,6 +25,10 @@ _CHANGE = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _APPEND = _CHANGE | os.O_APPEND | os.O_CREAT
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC  # follows no link
 _STEP = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Unexpected(OSError):
+    """A file holds something else than its writer has read."""
 
 
 class Folder:
@@ -97,14 +101,17 @@ class Folder:
             os.unlink(fresh, dir_fd=self._handle)
             raise
 
-    def overwrite(self, name: str, content: bytes) -> None:
+    def overwrite(self, name: str, content: bytes, *, where: Callable[[bytes], bool] | None = None) -> None:
         """Puts new content into the regular file that lies there, which stays the same file: to rename
         another over it would take away what a wall has mounted on it. Where that fails the old content is put
-        back."""
+        back. `where` looks at what is there: Unexpected is raised where it says no. Nobody locks the file: an
+        agent may hold a lock on what it only reads."""
         with self._opened(name, _CHANGE, "r+b") as file:
             before = file.read(LARGEST_FILE + 1)
             if len(before) > LARGEST_FILE:
                 raise OSError(errno.EFBIG, f"{name} is too large to be put back")
+            if where is not None and not where(before):
+                raise Unexpected(errno.ESTALE, f"{name} is another by now")
             try:
                 _fill(file.fileno(), content)
             except BaseException:

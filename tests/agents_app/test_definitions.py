@@ -224,6 +224,18 @@ class TestAVault:
         (agents / "long.md").write_text("---\nname: G\n---\n" + "x" * files.LARGEST)
         assert [each.is_usable for each in files.read_all(vault)] == [False] * 3
 
+    def test_what_is_beyond_the_most_is_told_once(
+        self, agents: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A line for each of 10,000 files was 3 MB, for each look at the list."""
+        monkeypatch.setattr(files, "MOST_FILES", 2)
+        for name in "abcde":
+            (agents / f"{name}.md").write_text("---\nname: G\n---\n")
+        *good, last = files.read_all(vault)
+        assert [each.slug for each in good] == ["a", "b"]
+        assert (last.slug, last.path) == ("", "Agents")
+        assert "3 of them were not read, from c.md on" in last.problems[0].message
+
 
 class TestRights:
     BASE = Rights(
