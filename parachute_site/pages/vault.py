@@ -37,9 +37,7 @@ class Links:
         if not path or "\0" in path or path.startswith("//"):
             return None
         names: list[str] = []
-        for name in PurePosixPath("/", self.folder, path.lstrip("/") if path.startswith("/") else path).parts[
-            1:
-        ]:
+        for name in PurePosixPath("/", self.folder, path).parts[1:]:  # one with / in front begins there
             if name != "..":
                 names.append(name)
             elif names:
