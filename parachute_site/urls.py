@@ -4,7 +4,17 @@ from django.urls import URLPattern, URLResolver, path, register_converter
 from django.views.generic import RedirectView
 
 from parachute_site.api import api
-from parachute_site.pages import agents, curator, search, settings, signing_in, views, welcome, workspaces
+from parachute_site.pages import (
+    agents,
+    curator,
+    search,
+    settings,
+    signing_in,
+    vault,
+    views,
+    welcome,
+    workspaces,
+)
 
 admin.site.site_title = admin.site.site_header = "Parachute"
 
@@ -27,6 +37,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("agents/of/<str:slug>/edit", agents.edit, name="agent-edit"),
     path("agents/of/<str:slug>/accept", agents.accept, name="agent-accept"),
     path("agents/of/<str:slug>/delete", agents.delete, name="agent-delete"),
+    path("vault", vault.first, name="vaults"),
+    path("vault/of/<slug:slug>", vault.show, name="vault"),
+    path("vault/of/<slug:slug>/named", vault.named, name="vault-named"),
     path("search", search.show, name="search"),
     path("search/found", search.found, name="search-found"),
     path("signin", signing_in.sign_in, name="signin"),

@@ -16,9 +16,8 @@ DEEPEST = 40
 LAST_NS = 2**63 - 1
 NOTES = frozenset({".md", ".markdown", ".txt"})
 # Copies of sessions, which are indexed by themselves, and files that came with messages: not everybody's.
-NOT_NOTES = frozenset(
-    {("agent-sessions",), ("agent-chats",), ("agent-logs",), ("chat", "imports"), ("chat", "assets")}
-)
+# (`agent-chats` and `agent-logs` are of chats that are in no database any more: they are notes.)
+NOT_NOTES = frozenset({("agent-sessions",), ("chat", "imports"), ("chat", "assets")})
 
 
 @dataclass(frozen=True)
