@@ -30,6 +30,10 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC  # follows no link
 _STEP = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+class Unexpected(OSError):
+    """A file holds something else than its writer has read."""
+
+
 class Folder:
     """An open folder. What lies in it is reached by single names; a link or a special file is not there."""
 
@@ -100,12 +104,13 @@ class Folder:
             os.unlink(fresh, dir_fd=self._handle)
             raise
 
-    def overwrite(self, name: str, content: bytes) -> None:
+    def overwrite(self, name: str, content: bytes, *, where: Callable[[bytes], bool] | None = None) -> None:
         """Puts new content into the regular file that lies there, which stays the same file: to rename
         another over it would take away what a wall has mounted on it. Where that fails the old content is put
-        back."""
+        back. `where` looks at what is there: Unexpected is raised where it says no. Nobody locks the file: an
+        agent may hold a lock on what it only reads."""
         with self._opened(name, _CHANGE, "r+b") as file:
-            _replace(file, name, lambda before: content)
+            _replace(file, name, lambda before: content, where=where)
 
     def keep_lines(self, name: str, wanted: Callable[[bytes], bool]) -> None:
         """Takes the other lines out of a regular file, as `overwrite` does. Who appends meanwhile waits."""
@@ -248,10 +253,18 @@ def _lock(handle: int, name: str) -> None:
         time.sleep(TICK)  # noqa: TID251 - it blocks, and not for ever
 
 
-def _replace(file: BinaryIO, name: str, change: Callable[[bytes], bytes]) -> None:
+def _replace(
+    file: BinaryIO,
+    name: str,
+    change: Callable[[bytes], bytes],
+    *,
+    where: Callable[[bytes], bool] | None = None,
+) -> None:
     before = file.read(LARGEST_FILE + 1)
     if len(before) > LARGEST_FILE:
         raise OSError(errno.EFBIG, f"{name} is too large to be put back")
+    if where is not None and not where(before):
+        raise Unexpected(errno.ESTALE, f"{name} is another by now")
     try:
         _fill(file.fileno(), change(before))
     except BaseException:
