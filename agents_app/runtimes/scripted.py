@@ -145,7 +145,8 @@ class ScriptedRun:
         self._interrupted.set()
 
     async def events(self) -> AsyncGenerator[RuntimeEvent]:
-        yield Ready("scripted", ("Read", "Write", "Bash"), (), "default")
+        servers = tuple({"name": each.name, "status": "connected"} for each in self._request.given)
+        yield Ready("scripted", ("Read", "Write", "Bash"), servers, "default")
         while self._said:
             async for event in self._answer(*self._said.pop(0)):
                 yield event
