@@ -86,9 +86,10 @@ Patterns = Annotated[list[Annotated[str, AfterValidator(_pattern)]], Field(max_l
 Commands = Annotated[list[Line], Field(max_length=MOST_LISTED)]
 Server = Annotated[str, AfterValidator(_server)]
 Written = dict[Server, dict[str, Any]]  # out, in the agent's own file
-Servers = Annotated[Literal["all"] | list[Server | Written] | Written, Field(max_length=MOST_LISTED)]
+# Of what may be several things, the first is the one that a mistake is told by.
+Servers = Annotated[list[Server | Written] | Written | Literal["all"], Field(max_length=MOST_LISTED)]
 Skill = Annotated[str, Field(max_length=64), AfterValidator(_text)]
-Skills = Annotated[Literal["all"] | list[Skill], Field(max_length=MOST_LISTED)]
+Skills = Annotated[list[Skill] | Literal["all"], Field(max_length=MOST_LISTED)]
 Seconds = Annotated[int, Field(gt=0, le=30 * 24 * 60 * 60)]
 
 

@@ -16,6 +16,9 @@ from agents_app.model.demo.wire import say
 from agents_app.runtimes.claude.options import options_for
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.runtimes.events import Answered, Ready, RuntimeEvent, Used
+from agents_app.tools.mcp.given import given
+from agents_app.tools.skills.found import skills_of
+from agents_app.tools.skills.given import GivenSkill
 from permissions_app.rules.decision import Verdict
 from permissions_app.rules.setting import Trust
 from tests.contracts.conftest import Sandboxes
@@ -24,6 +27,7 @@ from tests.contracts.stage import KEY, Stage, door_to, sandbox_that_runs
 from tests.depth import few_of
 from tests.scripted_model import ScriptedModel, calls
 
+AS_TEXT = "Base directory for this skill"  # the CLI hands one to the model with these words
 SECRET = "quinces-never-to-be-seen"
 
 
@@ -211,6 +215,52 @@ async def test_nothing_runs_nothing_leaks_and_the_gate_sees_every_call(
     assert_every_call_passed_the_gate(stage, heard)
     assert note_of(stage).read_text() == "new"
     assert {"Read", "Write", "Bash", "Agent"} <= {call.name for call, _ in stage.gate.asked}
+
+
+ANSWERS = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    known = {
+        "initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                       "serverInfo": {"name": "good", "version": "1"}},
+        "tools/list": {"tools": [{"name": "run", "description": "Runs", "inputSchema": {"type": "object"}}]},
+        "tools/call": {"content": [{"type": "text", "text": "ran by the good one"}]},
+    }.get(message.get("method"))
+    if "id" in message and known:
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": known}), flush=True)
+"""
+
+
+async def test_it_is_the_same_with_a_server_and_a_hostile_skill_switched_on(
+    stage: Stage, trap: Trap, model: ScriptedModel
+) -> None:
+    """The one that was accepted answers, and brings nothing of the others with it."""
+    (trap.vault / "server.py").write_text(ANSWERS)
+    config = {"type": "stdio", "command": "python3", "args": [str(trap.vault / "server.py")], "env": {}}
+    (found,) = skills_of(trap.vault)
+    skill = GivenSkill(found.name, found.description, found.signature)
+    stage.gate.setting = replace(stage.gate.setting, accepted_servers=frozenset({"good"}))
+    place = (stage.scratch or stage.config) / "skills"
+    steps = [calls("mcp__good__run"), calls("mcp__trap__run"), calls("Skill", skill="vault:trap")]
+    model.script("work", steps)
+    model.script(
+        "Base directory for this skill", [calls("Bash", command="echo ran by the gate"), say("Done.")]
+    )
+    heard = await stage.play(
+        "work @.env", given=(given("good", config, asks=False),), skills=(skill,), skills_at=place
+    )
+    assert trap.sprung == []
+    assert trap.listener.heard == []
+    assert SECRET not in sent_to(model)
+    answered = [(event.is_error, event.content) for event in heard if isinstance(event, Answered)]
+    assert (False, "ran by the good one") in answered
+    assert "TRAP-WORDS" in str(model.asked(AS_TEXT)[0].body), "the skill was used"
+    ready = next(event for event in heard if isinstance(event, Ready))
+    assert [dict(each) for each in ready.mcp_servers] == [{"name": "good", "status": "connected"}]
+    allowed = {call.id for call, decision in stage.gate.asked if decision.verdict is Verdict.ALLOW}
+    ran = {event.tool_use_id for event in heard if isinstance(event, Answered) and not event.is_error}
+    assert ran <= allowed
 
 
 async def test_a_hook_that_is_planted_in_mid_session_does_not_run(
