@@ -27,7 +27,6 @@ from tests.contracts.stage import KEY, Stage, door_to, sandbox_that_runs
 from tests.depth import few_of
 from tests.scripted_model import ScriptedModel, calls
 
-AS_TEXT = "Base directory for this skill"  # the CLI hands one to the model with these words
 SECRET = "quinces-never-to-be-seen"
 
 
@@ -242,11 +241,8 @@ async def test_it_is_the_same_with_a_server_and_a_hostile_skill_switched_on(
     skill = GivenSkill(found.name, found.description, found.signature)
     stage.gate.setting = replace(stage.gate.setting, accepted_servers=frozenset({"good"}))
     place = (stage.scratch or stage.config) / "skills"
-    steps = [calls("mcp__good__run"), calls("mcp__trap__run"), calls("Skill", skill="vault:trap")]
-    model.script("work", steps)
-    model.script(
-        "Base directory for this skill", [calls("Bash", command="echo ran by the gate"), say("Done.")]
-    )
+    used = [calls("mcp__good__run"), calls("mcp__trap__run"), calls("Skill", skill="vault:trap")]
+    model.script("work", [*used, calls("Bash", command="echo ran by the gate"), say("Done.")])
     heard = await stage.play(
         "work @.env", given=(given("good", config, asks=False),), skills=(skill,), skills_at=place
     )
@@ -255,7 +251,7 @@ async def test_it_is_the_same_with_a_server_and_a_hostile_skill_switched_on(
     assert SECRET not in sent_to(model)
     answered = [(event.is_error, event.content) for event in heard if isinstance(event, Answered)]
     assert (False, "ran by the good one") in answered
-    assert "TRAP-WORDS" in str(model.asked(AS_TEXT)[0].body), "the skill was used"
+    assert "TRAP-WORDS" in str(model.asked("work")[3].body), "the skill was used"
     ready = next(event for event in heard if isinstance(event, Ready))
     assert [dict(each) for each in ready.mcp_servers] == [{"name": "good", "status": "connected"}]
     allowed = {call.id for call, decision in stage.gate.asked if decision.verdict is Verdict.ALLOW}

@@ -287,8 +287,8 @@ async def test_in_a_read_only_box_the_sample_works_and_what_needs_a_network_says
     for name in ("garden", "library"):
         await in_thread(services.accept)(as_ada, workspace, name, "")
     await in_thread(skills.switch)(as_ada, workspace, "month-in-review", on=True)
-    model.script("count", [calls("mcp__garden__count_notes"), calls("Skill", skill="vault:month-in-review")])
-    model.script("Base directory for this skill", [say("Counted.")])
+    by_skill = calls("Skill", skill="vault:month-in-review")
+    model.script("count", [calls("mcp__garden__count_notes"), by_skill, say("Counted.")])
     written = await engine.answer("count", agent=await agent("mcpServers: all"), trust_level="sandboxed")
     (told,) = of(written, "warning")
     assert told["title"] == "The server library is not there"

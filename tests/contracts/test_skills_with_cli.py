@@ -10,15 +10,17 @@ from typing import Any
 
 import pytest
 
+from agents_app.model.demo import talk
 from agents_app.model.demo.conversation import Asked
 from agents_app.model.demo.wire import say
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
+from agents_app.tools.mcp import services as servers
 from agents_app.tools.skills import services
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace
 from sessions_app.models import SessionEvent
 from sessions_app.threads import in_thread
-from tests.agents_app.engine import Engine
+from tests.agents_app.engine import Engine, last_words
 from tests.contracts.stage import door_to, sandbox_that_runs
 from tests.scripted_model import ScriptedModel, calls
 
@@ -26,9 +28,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 SAMPLE = Path(__file__).resolve().parents[2] / "sample-vault"
 NAME = "month-in-review"
-AS_TEXT = (
-    "Base directory for this skill"  # with these words the CLI hands a skill to the model, as a person's
-)
 
 
 @pytest.fixture
@@ -81,11 +80,10 @@ async def test_one_that_is_on_is_told_used_and_read_and_one_that_is_off_is_not(
     def by_command(asked: Asked) -> Any:
         return calls("Bash", command=f"cat {folders[0]}/form.md; echo no > {folders[0]}/form.md")
 
-    model.script("look back", [calls("Skill", skill=f"vault:{NAME}")])
-    model.script(AS_TEXT, [reads, by_command, say("There.")])
+    model.script("look back", [calls("Skill", skill=f"vault:{NAME}"), reads, by_command, say("There.")])
     written = await engine.answer("look back")
     assert "Writes a review of a month" in json.dumps(model.asked("look back")[0].body)
-    assert "Read every note in" in json.dumps(model.asked(AS_TEXT)[0].body)
+    assert "Read every note in" in json.dumps(model.asked("look back")[1].body)
     used, form, catted = results(written)
     assert (used["isError"], form["isError"]) == (False, False)
     assert "Review of MONTH" in form["content"]
@@ -112,14 +110,29 @@ async def test_nothing_in_a_skill_runs_by_itself(
         f"!`{command}`\n```!\n{command}\n```\nTRAP-BODY @.env @{vault}/.env\n"
     )
     await in_thread(services.switch)(as_ada, workspace, "trap", on=True)
-    model.script("spring", [calls("Skill", skill="vault:trap")])
-    model.script(AS_TEXT, [calls("Bash", command="echo ran"), say("Done.")])
+    steps = [calls("Skill", skill="vault:trap"), calls("Bash", command="echo ran"), say("Done.")]
+    model.script("spring", steps)
     written = await engine.answer("spring")
     used, ran = results(written)
-    assert "TRAP-BODY" in json.dumps(model.asked(AS_TEXT)[0].body), "it was used"
+    assert "TRAP-BODY" in json.dumps(model.asked("spring")[1].body), "it was used"
     assert ran["content"] == "ran"
     assert not mark.exists()
     told = json.dumps([each.body for each in model.requests])
     assert "GREENHOUSE_API_KEY=" in (vault / ".env").read_text()
     assert "GREENHOUSE_API_KEY=" not in told
     assert not used["isError"]
+
+
+async def test_the_demo_model_uses_the_server_and_the_skill_of_the_sample(
+    engine: Engine, model: ScriptedModel, as_ada: Caller, workspace: Workspace
+) -> None:
+    model.default = talk.answer
+    yields = "How much did the quinces yield?"
+    assert "accept it" in last_words(await engine.answer(yields))["response"]
+    await in_thread(servers.accept)(as_ada, workspace, "garden", "")
+    await in_thread(servers.switch)(as_ada, workspace, "garden", on=True)
+    await in_thread(services.switch)(as_ada, workspace, NAME, on=True)
+    assert '"together": 51.0' in last_words(await engine.answer(yields))["response"]
+    reviewed = await engine.answer("Review this month")
+    assert [each["isError"] for each in results(reviewed)] == [False, False]
+    assert "Daily/2026-11-17.md" in last_words(reviewed)["response"]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
+_OF_A_SKILL = "Base directory for this skill:"  # the CLI hands one over as if a person had said it
 _INTERRUPTED = re.compile(r"^\[Request interrupted by user[^\]]*\]$", re.MULTILINE)
 _MEANWHILE = re.compile(
     r"The user sent a new message while you were working:\n"
@@ -137,7 +138,8 @@ def _blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _said(block: dict[str, Any]) -> str:
-    return _INTERRUPTED.sub("", _REMINDER.sub("", str(block.get("text", "")))).strip()
+    text = _INTERRUPTED.sub("", _REMINDER.sub("", str(block.get("text", "")))).strip()
+    return "" if text.startswith(_OF_A_SKILL) else text
 
 
 def _text(content: Any) -> str:

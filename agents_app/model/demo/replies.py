@@ -19,6 +19,7 @@ _STARTS = {
     "Write": "I will write it down.",
     "Edit": "I will add a line.",
     "Bash": "Let me run that.",
+    "Skill": "I will go by the skill for that.",
 }
 
 
@@ -31,7 +32,9 @@ def say(asked: Asked, text: str, *, thought: str = "", pause: float = PACE) -> R
 def use(asked: Asked, tool: str, given: Mapping[str, object], thought: str) -> Reply:
     if tool not in asked.tools:
         return say(asked, f"For that I would need the tool {tool}, and it is not offered in this session.")
-    return Reply((Thinking(thought), Text(_STARTS[tool]), ToolUse(tool, given)), pause=PACE)
+    return Reply(
+        (Thinking(thought), Text(_STARTS.get(tool, "Let me ask for that.")), ToolUse(tool, given)), pause=PACE
+    )
 
 
 def use_and_tell(asked: Asked, tool: str, given: Mapping[str, object], thought: str) -> Reply:

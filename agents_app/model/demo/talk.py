@@ -7,7 +7,7 @@ matter which of the server, the CLI and the worker was started again in between.
 import re
 from collections.abc import Callable
 
-from agents_app.model.demo import curator, notes, words
+from agents_app.model.demo import curator, equipped, notes, words
 from agents_app.model.demo.conversation import Asked
 from agents_app.model.demo.replies import SLOW, absolute, capital, line, say, use_and_tell
 from agents_app.model.demo.wire import Failure, Reply
@@ -95,6 +95,14 @@ def _run(found: Found, asked: Asked) -> Reply:
     return use_and_tell(asked, "Bash", {"command": command}, thought)
 
 
+def _harvest(found: Found, asked: Asked) -> Reply:
+    return equipped.harvest(asked, _unquoted(found["plant"]))
+
+
+def _review(found: Found, asked: Asked) -> Reply:
+    return equipped.review(asked)
+
+
 def _read_one(found: Found, asked: Asked) -> Reply:
     return notes.read_one(asked)
 
@@ -119,6 +127,12 @@ _PHRASES: list[tuple[str, Callable[[Found, Asked], Reply | Failure]]] = [
     (r"think (?:first|about|before|it over|hard)\b", _think),
     (r"add a line to (?:the|my) note (?:about|on|called) (?P<topic>.+)", _add_to),
     (r"read(?: me)? (?:one of )?(?:my|the) notes\W*$|read(?: me)? a note\W*$", _read_one),
+    (r"(?:(?:what is|what was|tell me|show me) )?the harvest of (?:my |the )?(?P<plant>.{1,60})", _harvest),
+    (r"how (?:much|many) (?:did|have) (?:my |the )?(?P<plant>.{1,60}?) (?:yield|give|bring)", _harvest),
+    (
+        r"(?:write |give me |make )?(?:me )?a review of (?:the|this|last) month\b|review (?:the|this) month\b",
+        _review,
+    ),
     (r"(?:give me |write |tell me )?a (?:very )?long (?:answer|story)\b", _at_length),
     (
         r"(?:write|make|create)(?: me)?(?: an?)?(?: new| short)? note (?:about|on|called) (?P<topic>.+)",

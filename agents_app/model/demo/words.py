@@ -72,3 +72,16 @@ to do. Nothing was lost; the same words, sent again, were all it took. If Claude
 says why, and what helps."""
 
 LONG = Path(__file__).with_name("long_answer.md").read_text(encoding="utf-8").strip()
+
+NO_SERVER = """\
+For that I would ask the server `garden` of this vault, and this chat has not got it. An owner switches it \
+on under **Tools**: open `garden`, read it, accept it, and give it to all. Then ask me again."""
+
+NO_SKILL = """\
+For that I would go by the skill `month-in-review` of this vault, and this chat has not got it. An owner \
+switches it on under **Tools**. Then ask me again."""
+
+REVIEWED = """\
+I have read the skill. It says to read each day of the month, and to fill in its form. {found}
+
+Claude would read them now and write the review; I only show that the skill is there and is followed."""
