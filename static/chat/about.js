@@ -14,6 +14,7 @@ export class About {
     this.on("#rename", () => this.rename());
     this.on("#tag", () => this.tag());
     this.on("#context", () => this.choose());
+    this.on("#servers", () => this.equip());
     this.archive = document.querySelector("#archive");
     this.on("#archive", () => this.move());
     this.acting = document.querySelector("#acting");
@@ -126,6 +127,24 @@ export class About {
     const value = contexts.map((each) => each.path).join("; ");
     const line = await asking({ title: words.context, text: words.contextText, yes: words.save, value, longest: 4000 });
     if (line !== null) await call("PUT", path, { paths: parts(line, ";") });
+  }
+
+  // Which of the servers that owners accepted it has: a line of them.
+  async equip() {
+    const path = `/api/chat/${this.session}/mcp`;
+    const { servers } = await call("GET", path);
+    const names = servers.map((each) => each.name);
+    const value = servers.filter((each) => each.given).map((each) => each.name).join(", ");
+    const text = names.length ? words.serversText.replace("{names}", names.join(", ")) : words.noServers;
+    const line = await asking({ title: words.servers, text, yes: words.save, value, longest: 4000 });
+    if (line === null) return;
+    const wanted = parts(line.toLowerCase(), ",");
+    const unknown = wanted.find((name) => !names.includes(name));
+    if (unknown) throw new Error(words.unknownServer.replace("{name}", unknown));
+    for (const { name, given } of servers) {
+      const on = wanted.includes(name);
+      if (on !== given) await call("PUT", `${path}/${encodeURIComponent(name)}`, { on });
+    }
   }
 
   // Into the archive, or out of it.

@@ -84,8 +84,9 @@ async def test_a_chat_switches_what_was_accepted(adas: Web, ada_calls: Web, vaul
     where = f"/api/chat/{session}/mcp"
     assert (await send(ada_calls, "PUT", f"{where}/garden", on=True)).refused == (404, "not_found")
     await send(adas, "POST", "/api/mcp/garden", **SERVER)
-    assert (await ada_calls.get(where)).json == {"servers": [{"name": "garden", "on": None}]}
-    assert (await send(ada_calls, "PUT", f"{where}/garden", on=True)).json["servers"][0]["on"] is True
+    assert (await ada_calls.get(where)).json == {"servers": [{"name": "garden", "on": None, "given": False}]}
+    switched = await send(ada_calls, "PUT", f"{where}/garden", on=True)
+    assert switched.json == {"servers": [{"name": "garden", "on": True, "given": True}]}
     assert (await send(ada_calls, "PUT", f"{where}/garden", on=None)).json["servers"][0]["on"] is None
 
 

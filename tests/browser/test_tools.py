@@ -6,6 +6,7 @@ import json
 import shutil
 import zipfile
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,10 @@ def sample(house: House) -> Iterator[Path]:
     yield vault
     shutil.rmtree(vault / ".claude")
     (vault / ".mcp.json").unlink()
+    rows = "(KnownServer, WorkspaceSecret, EnabledSkill, SessionServer)"
+    house.shell.run(
+        f"from agents_app.tools.models import *\nprint([each.objects.all().delete() for each in {rows}])"
+    )
 
 
 @pytest.fixture(params=few_of(SCREENS, (390, "dark"), (1280, "light")), ids=str)
@@ -58,6 +63,21 @@ def test_what_is_in_the_folder_is_accepted_tried_and_given(tab: Tab, sample: Pat
     changed["mcpServers"]["garden"]["args"].append("--more")
     (sample / ".mcp.json").write_text(json.dumps(changed))
     expect(page.get_by_text("This entry is another than you accepted")).to_be_visible()
+
+
+def test_a_chat_is_given_one_by_its_menu(tab: Tab, sample: Path) -> None:
+    page = tab.open("/tools/servers/garden").page
+    page.get_by_role("button", name="Accept it").click()
+    tab.open_past("how much did they yield")
+    for has in ("", "garden"):
+        page.locator("#more > summary").click()
+        page.get_by_role("button", name="Servers…").click()
+        expect(page.get_by_text("There are: garden.")).to_be_visible()
+        expect(page.get_by_role("textbox", name="Servers of this chat")).to_have_value(has)
+        page.get_by_role("textbox", name="Servers of this chat").fill("garden")
+        with page.expect_response("**/mcp/garden") if not has else nullcontext():
+            page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
 
 
 def test_a_skill_comes_as_a_zip_and_a_secret_is_kept(tab: Tab, sample: Path, tmp_path: Path) -> None:

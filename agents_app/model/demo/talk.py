@@ -129,10 +129,7 @@ _PHRASES: list[tuple[str, Callable[[Found, Asked], Reply | Failure]]] = [
     (r"read(?: me)? (?:one of )?(?:my|the) notes\W*$|read(?: me)? a note\W*$", _read_one),
     (r"(?:(?:what is|what was|tell me|show me) )?the harvest of (?:my |the )?(?P<plant>.{1,60})", _harvest),
     (r"how (?:much|many) (?:did|have) (?:my |the )?(?P<plant>.{1,60}?) (?:yield|give|bring)", _harvest),
-    (
-        r"(?:write |give me |make )?(?:me )?a review of (?:the|this|last) month\b|review (?:the|this) month\b",
-        _review,
-    ),
+    (r"(?:(?:write |give me |make )?(?:me )?a )?review(?: of)? (?:the|this|last) month\b", _review),
     (r"(?:give me |write |tell me )?a (?:very )?long (?:answer|story)\b", _at_length),
     (
         r"(?:write|make|create)(?: me)?(?: an?)?(?: new| short)? note (?:about|on|called) (?P<topic>.+)",

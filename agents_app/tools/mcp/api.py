@@ -9,6 +9,7 @@ from ninja import Body, Query, Router, Status
 
 from agents_app.definitions.editing import workspace_of
 from agents_app.tools.mcp import secrets, services, trying
+from agents_app.tools.mcp.chosen import names_given
 from agents_app.tools.mcp.schemas import (
     AcceptServer,
     ChooseOrder,
@@ -214,7 +215,9 @@ async def list_servers_of_chat(request: HttpRequest, session_id: UUID) -> Any:
 
 def _of_chat(caller: Caller, session_id: UUID) -> ChosenServers:
     session = reading.visible(caller, session_id)
-    return ChosenServers(servers=[ChosenServer(name=name, on=on) for name, on in services.in_chat(session)])
+    has = names_given(session)
+    found = services.in_chat(session)
+    return ChosenServers(servers=[ChosenServer(name=name, on=on, given=name in has) for name, on in found])
 
 
 @of_chats.put(

@@ -8,7 +8,7 @@ from pathlib import Path
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from agents_app.definitions.choosing import Cast, Warned
+from agents_app.definitions.choosing import Cast, Warned, cast_of
 from agents_app.definitions.definition import inline_name, inline_servers
 from agents_app.sandboxes.base import Sandbox
 from agents_app.tools.mcp import secrets
@@ -42,6 +42,11 @@ def chosen_for(session: Session, cast: Cast, sandbox: Sandbox) -> Chosen:
         found.append(given(each.name, each.resolved(values), asks=each.asks))
         hosts |= {each.host} if each.host else set()
     return Chosen(tuple(found), frozenset(hosts), tuple(warned))
+
+
+def names_given(session: Session) -> set[str]:
+    """Of the vault's own, as things stand: for people who choose."""
+    return {each.name for each in _wanted(session, cast_of(session))[0]}
 
 
 def values_for(workspace: Workspace, entries: list[Entry]) -> dict[str, str]:

@@ -83,6 +83,7 @@ class SecretOrder(Order):
 class ChosenServer(Wire):
     name: str
     on: bool | None = Field(description="As somebody chose for this chat; null: as its agent has it")
+    given: bool = Field(description="Whether the next turn gets it, as far as its trust level lets it work")
 
 
 class ChosenServers(Wire):
