@@ -82,7 +82,7 @@ def not_connected(servers: tuple[GivenServer, ...], states: Mapping[str, str]) -
             continue
         how = _("did not answer within 10 seconds") if state == "pending" else _("could not be started")
         if not each.is_process:
-            how = _("could not be reached")
+            how = _("could not be reached (agents reach the ports 80, 443, 8080 and 8443)")
         said = _("It %(how)s. “Try it” on the page Tools says more.")
         yield _not_started(each.name, said % {"how": how})
 
