@@ -34,7 +34,7 @@ class Reach:
     """Several connections to one host are one question. What a person allowed of one holds for the turn."""
 
     def __init__(self, gate: Gate, directory: Path) -> None:
-        self._gate = gate
+        self.gate = gate
         self._directory = directory
         self._fetching: dict[str, str] = {}  # the host of each fetch that runs, by the call's id
         self._running: dict[str, ToolCall] = {}
@@ -66,7 +66,7 @@ class Reach:
     async def hears(self) -> None:
         """Before the first byte of an answer is passed on: whoever reads it reads a stranger's words."""
         if not self._is_marked:
-            await self._gate.reads_strangers()
+            await self.gate.reads_strangers()
             self._is_marked = True
 
     def begins(self, call: ToolCall) -> None:
@@ -112,9 +112,9 @@ class Reach:
 
     async def _decide(self, host: str, url: str) -> Decision:
         call = ToolCall(f"reach_{uuid4().hex}", REACH, {"url": url}, self._runs())
-        decision = await self._gate(call, self._directory)
+        decision = await self.gate(call, self._directory)
         if decision.verdict is Verdict.ASK:
-            decision = (await self._gate.ask(call)).decision
+            decision = (await self.gate.ask(call)).decision
         if decision.rule in BY_PEOPLE:
             if decision.verdict is Verdict.ALLOW:
                 self._granted.add(host)

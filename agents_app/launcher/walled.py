@@ -8,7 +8,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from agents_app.launcher.still import standing_still
+from agents_app import launcher
 from agents_app.sandboxes import ENGINES, neighbours, placeholders, vaults
 from agents_app.sandboxes.base import CannotConfine, Launch, Sandbox
 from agents_app.sandboxes.checks import take_back
@@ -45,7 +45,7 @@ def with_vault(launch: Launch, around: Around, until: Until) -> Launch:
 
     until.stands.enter_context(neighbours.one_at_a_time(vault, locks()))
     others = neighbours.told(vault, locks())
-    stand = standing_still([each.mark for each in others if each.mark])
+    stand = launcher.standing_still([each.mark for each in others if each.mark])
     until.stands.callback(until.stands.enter_context(stand))
     if around.writable != ():  # else nothing is planted in it by this one
         ends.callback(placeholders.hold(vault, around.directory, locks()))

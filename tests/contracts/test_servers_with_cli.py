@@ -17,7 +17,7 @@ from agents_app.model.demo.wire import say
 from agents_app.runtimes.claude import options
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.sandboxes import ENGINES
-from agents_app.tools.mcp import secrets, services
+from agents_app.tools.mcp import files, secrets, services
 from agents_app.tools.skills import services as skills
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace
@@ -297,3 +297,26 @@ async def test_in_a_read_only_box_the_sample_works_and_what_needs_a_network_says
     assert json.loads(counted["content"])["Garden"]["notes"] == 2
     assert not used["isError"], used
     assert last_words(written)["response"] == "Counted."
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+async def test_the_file_is_changed_in_place_and_stays_shut_to_the_agent_that_runs(
+    is_there: bool, engine: Engine, model: ScriptedModel, vault: Path
+) -> None:
+    """Another file in its place would lie open in every wall that stands."""
+    file = vault / ".mcp.json"
+    if not is_there:
+        file.unlink()
+
+    def adds(asked: Any) -> Any:
+        files.change(vault, lambda servers: servers.update(library={"command": "true"}))
+        return calls(
+            "Bash", command=f"cat {file}; echo evil > {file}; rm -f {file}; mv Welcome.md {file}; ls -a"
+        )
+
+    model.script("add", [adds, say("Tried.")])
+    written = await engine.answer("add")
+    (tried,) = of(written, "tool_result")
+    assert '"library"' in tried["content"]
+    assert "Read-only file system" in tried["content"]
+    assert "library" in json.loads(file.read_text())["mcpServers"]

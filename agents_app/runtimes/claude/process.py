@@ -142,9 +142,11 @@ class ClaudeProcess:
         self._at_rest = ExitStack()  # what lets it go on
         self._has_rested: Callable[[], None] = lambda: None
 
-    async def start(self, request: RunRequest) -> None:
+    async def start(self, request: RunRequest, reach: Reach) -> None:
+        """Servers of the vault may connect while it starts: to whatever `reach` lets them."""
         if self._egress:
             self._out = self._egress.issue(self.session_id)
+            self._out.enter(request.turn_id, reach)
         try:
             options = await to_its_end(asyncio.to_thread(self._options, request))
         except BaseException:

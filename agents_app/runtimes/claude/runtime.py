@@ -51,12 +51,13 @@ class ClaudeRuntime:
 
     @asynccontextmanager
     async def open(self, request: RunRequest, gate: Gate, waits: Waits) -> AsyncIterator["ClaudeRun"]:
-        process, was_warm = await self._process(request, gate, waits)
+        reach = Reach(gate, request.directory)
+        process, was_warm = await self._process(request, reach, waits)
         name = "demo" if self._door.upstream.is_demo else ""
         gate.stands_behind(process.carrier, process.held)
         most = settings.PARACHUTE_LIMITS.scratch
         room = Quota(request.config, request.session_id, most) if request.sandbox.is_wall else None
-        run = ClaudeRun(process, request, gate, room, was_warm=was_warm, model_name=name)
+        run = ClaudeRun(process, request, reach, room, was_warm=was_warm, model_name=name)
         is_kept = False
         self._starts.running += 1
         try:
@@ -88,28 +89,30 @@ class ClaudeRuntime:
     async def close(self) -> None:
         await self._warm.close()
 
-    async def _process(self, request: RunRequest, gate: Gate, waits: Waits) -> tuple[ClaudeProcess, bool]:
+    async def _process(self, request: RunRequest, reach: Reach, waits: Waits) -> tuple[ClaudeProcess, bool]:
         """The one that rests for this session, if it fits, else a new one; and whether it had rested."""
-        deny = await asyncio.to_thread(cli_deny_rules, gate.setting)
+        deny = await asyncio.to_thread(cli_deny_rules, reach.gate.setting)
         if warm := await self._warm.take(request, Fingerprint.of(request, deny)):
             return warm, True
         request.config.mkdir(mode=0o700, parents=True, exist_ok=True)
         for left in reversed(range(1, STARTS)):
             try:
-                return await self._started(request, deny, waits), False
+                return await self._started(request, deny, reach, waits), False
             except NotThisTime:
                 if left == 1:  # what rests there may be why, each time
                     await self._warm.leave(request.vault)
             except HeldBack:
                 if not await self._warm.leave(request.vault):
                     raise
-        return await self._started(request, deny, waits), False
+        return await self._started(request, deny, reach, waits), False
 
-    async def _started(self, request: RunRequest, deny: list[str], waits: Waits) -> ClaudeProcess:
+    async def _started(
+        self, request: RunRequest, deny: list[str], reach: Reach, waits: Waits
+    ) -> ClaudeProcess:
         process = ClaudeProcess(request, deny, self._door, self._papers, self._egress)
         try:
             async with self._starts.slot(waits):
-                await process.start(request)
+                await process.start(request, reach)
         except BaseException:
             await to_its_end(process.end())
             raise
@@ -121,7 +124,7 @@ class ClaudeRun:
         self,
         process: ClaudeProcess,
         request: RunRequest,
-        gate: Gate,
+        reach: Reach,
         room: Quota | None = None,
         *,
         was_warm: bool = False,
@@ -129,9 +132,9 @@ class ClaudeRun:
     ) -> None:
         self._process = process
         self._request = request
-        self._gate = gate
+        self._gate = reach.gate
         self._room = room
-        self.reach = Reach(gate, request.directory)
+        self.reach = reach
         self._was_warm = was_warm
         self._model_name = model_name
         self._calls: dict[str, ToolCall] = {}
