@@ -2,6 +2,7 @@ from uuid import UUID
 
 from celery import shared_task
 
+from agents_app.orchestration import waking, watching
 from agents_app.turns.held import idling, leases
 from agents_app.turns.running import announcing
 
@@ -26,6 +27,16 @@ def sweep_lost_turns() -> None:
 @shared_task
 def tell_what_is_over() -> None:
     announcing.sweep()
+
+
+@shared_task
+def wake_sessions() -> None:
+    waking.sweep()
+
+
+@shared_task
+def watch_children() -> None:
+    watching.sweep()
 
 
 @shared_task

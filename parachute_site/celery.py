@@ -40,6 +40,8 @@ app.conf.update(
         "ring-for-waiting-turns": {"task": "agents_app.tasks.ring_for_waiting_turns", "schedule": 5.0},
         "sweep-lost-turns": {"task": "agents_app.tasks.sweep_lost_turns", "schedule": 15.0},
         "tell-what-is-over": {"task": "agents_app.tasks.tell_what_is_over", "schedule": 15.0},
+        "wake-sessions": {"task": "agents_app.tasks.wake_sessions", "schedule": 5.0},
+        "watch-children": {"task": "agents_app.tasks.watch_children", "schedule": 30.0},
         "complete-idle-sessions": {"task": "agents_app.tasks.complete_idle_sessions", "schedule": 60.0},
         "write-copies": {"task": "sessions_app.tasks.write_copies", "schedule": 10.0},
         "sweep-curator": {"task": "curator_app.tasks.sweep", "schedule": 15.0},

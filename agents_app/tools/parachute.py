@@ -1,4 +1,5 @@
-"""The server `parachute`, which every session has: finding notes and chats, and tags of its own chat.
+"""The server `parachute`, which every session has: finding notes and chats, tags of its own chat, and what it
+hands to people.
 
 What it finds is what whoever reads its answers may see (`Scope.of_session`), asked anew at each call: a chat
 may be shared, or not any more, while its agent's process rests.
@@ -6,10 +7,11 @@ may be shared, or not any more, while its agent's process rests.
 
 from collections.abc import Callable
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.db import transaction
 
+from agents_app.orchestration import shares
 from agents_app.tools.own import Arguments, OwnServer, OwnTool, ToolRefused
 from sessions_app import labels
 from sessions_app.errors import ParachuteError
@@ -23,9 +25,11 @@ NAME = "parachute"
 MOST, USUAL = 50, 10
 LONGEST_TOLD = 20_000  # characters of a chat, its newest
 
-Work = Callable[[Session, Arguments], Any]
+Work = Callable[[Session, Arguments, str], Any]
 
 _TEXT = {"type": "string", "minLength": 1, "maxLength": 500}
+_TITLE = {"type": "string", "minLength": 1, "maxLength": 200}
+_BODY = {"type": "string", "maxLength": shares.LONGEST_BODY}
 _LIMIT = {"type": "integer", "minimum": 1, "maximum": MOST}
 
 
@@ -34,7 +38,7 @@ def server(session: Session) -> OwnServer:
 
     def tool(name: str, description: str, work: Work, *required: str, **properties: Any) -> OwnTool:
         async def call(arguments: Arguments, use_id: str) -> Any:
-            return await in_thread(_done)(session_id, work, arguments)
+            return await in_thread(_done)(session_id, work, arguments, use_id or uuid4().hex)
 
         schema = {"type": "object", "properties": properties, "required": list(required)}
         return OwnTool(name, description, schema | {"additionalProperties": False}, call)
@@ -48,6 +52,8 @@ def server(session: Session) -> OwnServer:
             tool("list_recent_sessions", LIST_RECENT, _list_recent, limit=_LIMIT),
             tool("add_tag", "Puts a tag on this chat.", _add_tag, "tag", tag=_TEXT),
             tool("remove_tag", "Takes a tag off this chat.", _remove_tag, "tag", tag=_TEXT),
+            tool("share", SHARE, _share, "title", "body", title=_TITLE, body=_BODY),
+            tool("agent_status", STATUS, _status, "status", status=_TITLE, message={"type": "string"}),
         ),
     )
 
@@ -57,25 +63,30 @@ SEARCH_VAULT = (
 )
 SEARCH_SESSIONS = "Searches earlier chats by what was said in them, best first."
 GET_SESSION = "The newest of what was said in a chat that a search or the list has named."
+SHARE = (
+    "Hands something to people, who read it when they come by. A title that begins with "
+    "`Needs human review:`, `Needs cancellation:` or `Post-mortem:` says what it is."
+)
+STATUS = "Says in a few words what you are at, such as `working` or `quiescent`."
 LIST_RECENT = "The chats in which something was said last, newest first."
 
 
-def _done(session_id: UUID, work: Work, arguments: Arguments) -> Any:
+def _done(session_id: UUID, work: Work, arguments: Arguments, use: str) -> Any:
     session = Session.objects.filter(pk=session_id).first()
     if session is None:
         raise ToolRefused("invalid", "This chat is not there any more.")
     try:
-        return work(session, arguments)
+        return work(session, arguments, use)
     except ParachuteError as error:
         raise ToolRefused(error.code, error.message) from error
 
 
-def _search_vault(session: Session, given: Arguments) -> Any:
+def _search_vault(session: Session, given: Arguments, use: str) -> Any:
     kinds = (ContentType.DOCUMENT, ContentType.JOURNAL)
     return {"results": [{"path": hit.path, **_told(hit)} for hit in _found(session, given, *kinds)]}
 
 
-def _search_sessions(session: Session, given: Arguments) -> Any:
+def _search_sessions(session: Session, given: Arguments, use: str) -> Any:
     found = _found(session, given, ContentType.SESSION)
     return {"results": [{"session_id": str(hit.session_id), **_told(hit)} for hit in found]}
 
@@ -89,7 +100,7 @@ def _told(hit: Hit) -> dict[str, Any]:
     return {"title": hit.title, "excerpt": hit.excerpt, "changed_at": hit.changed_at.isoformat()}
 
 
-def _get_session(session: Session, given: Arguments) -> Any:
+def _get_session(session: Session, given: Arguments, use: str) -> Any:
     try:
         wanted = UUID(given["session_id"])
     except ValueError as error:
@@ -116,7 +127,7 @@ def _newest(session: Session) -> list[dict[str, str]]:
     return kept[::-1]
 
 
-def _list_recent(session: Session, given: Arguments) -> Any:
+def _list_recent(session: Session, given: Arguments, use: str) -> Any:
     recent = _seen_by(session).filter(archived=False, parent=None).exclude(pk=session.pk)
     newest = recent.order_by("-last_accessed")[: given.get("limit", USUAL)]
     return {"sessions": [_line(each) for each in newest]}
@@ -132,13 +143,23 @@ def _seen_by(session: Session) -> Any:
 
 
 @transaction.atomic
-def _add_tag(session: Session, given: Arguments) -> Any:
+def _add_tag(session: Session, given: Arguments, use: str) -> Any:
     return {"tags": labels.put_tag(_locked(session), given["tag"])}
 
 
 @transaction.atomic
-def _remove_tag(session: Session, given: Arguments) -> Any:
+def _remove_tag(session: Session, given: Arguments, use: str) -> Any:
     return {"tags": labels.take_tag(_locked(session), given["tag"])}
+
+
+def _share(session: Session, given: Arguments, use: str) -> Any:
+    made = shares.share(session.pk, use, str(given["title"]), str(given.get("body", "")))
+    return {"share_id": str(made.pk), "status": "shared"}
+
+
+def _status(session: Session, given: Arguments, use: str) -> Any:
+    shares.say_status(session.pk, str(given["status"]), str(given.get("message") or ""))
+    return {"status": "ok"}
 
 
 def _locked(session: Session) -> Session:

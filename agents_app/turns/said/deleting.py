@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
+from agents_app.orchestration import ending
 from agents_app.turns.held.ringing import ring_workers
 from agents_app.workers import living
 from permissions_app.services import close_all
@@ -41,6 +42,7 @@ def _delete(caller: Caller, session_id: UUID) -> bool:
     turns = Turn.objects.open().filter(session=session_id).order_by("opened_seq")
     locked = list(turns.select_for_update())
     known = [turn.pk for turn in locked]
+    ending.lock_parent_of(session_id)
     session = services.locked(caller, session_id)
     services.check_rules_over(caller, session)
     if turns.exclude(pk__in=known).exists():
@@ -49,6 +51,7 @@ def _delete(caller: Caller, session_id: UUID) -> bool:
     for turn_id in working:
         close_all(turn_id)  # its parent shows what it asks
     _tell_those_who_stay(session)
+    ending.was_deleted(session, caller.username)
     vault, workspace_id = Path(session.workspace.vault_path), session.workspace_id
     warm_on = session.warm_on if living.that_live("turns").filter(name=session.warm_on).exists() else ""
     copy = SessionCopy.objects.filter(session=session).first()

@@ -23,16 +23,16 @@ REACHED = (
 
 def open_turn(request: ToolRequest, caller: Caller) -> None:
     """Called once a late approval, in its transaction: the approval is made by a conditional UPDATE, so it is
-    the platform's word exactly once. A child that has failed takes no more."""
+    the platform's word exactly once. A child, or an orchestrator, that has failed takes no more."""
     session = saying.locked(Session.objects.filter(pk=request.session_id))
     assert session is not None
     check_trust(caller, session.trust_level, most_for(session))
-    if session.status == SessionStatus.FAILED and session.parent_id:
+    if session.status == SessionStatus.FAILED and session.is_driven:
         return
     # Its author is whoever allowed it: at full trust what is said is done only for an operator.
     message = Message(source=Speaker.PLATFORM, author_id=caller.user_id, content=_text(request))
     ticket = {"requestId": str(request.pk), "toolName": request.tool_name, "decision": request.status}
-    saying.say(session, message, ticket=ticket)
+    saying.say(session, message, more={"ticket": ticket})
 
 
 def _text(request: ToolRequest) -> str:

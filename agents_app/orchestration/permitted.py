@@ -1,0 +1,37 @@
+"""Which agents a session may start: what people granted, and what its agent's file says as far as it was
+accepted. Read at each spawn, so what is taken back counts at once."""
+
+from collections.abc import Iterable
+
+from agents_app.definitions.agents import Agent, agent_of, agents_of
+from permissions_app.grants import holds_spawn_grant, spawnable
+from sessions_app.models import Session, SessionKind
+
+
+def startable(session: Session) -> list[Agent]:
+    """Those that are there, by slug."""
+    agents = {each.slug: each for each in agents_of(session.workspace)}
+    named = {
+        *spawnable(session.workspace, session.agent_slug, session.pk),
+        *_of_file(agents.values(), session),
+    }
+    return [agents[slug] for slug in sorted(named) if slug in agents]
+
+
+def holds_any(session: Session) -> bool:
+    """Whether it has a use for the tools of orchestration."""
+    if session.parent_id is not None:
+        return False
+    return session.kind == SessionKind.ORCHESTRATOR or bool(startable(session))
+
+
+def may_start(session: Session, slug: str) -> bool:
+    if holds_spawn_grant(session.workspace, session.agent_slug, slug, session.pk):
+        return True
+    own = agent_of(session.workspace, session.agent_slug)
+    return own is not None and slug in own.rights.spawn
+
+
+def _of_file(agents: Iterable[Agent], session: Session) -> Iterable[str]:
+    own = next((each for each in agents if each.slug == session.agent_slug), None)
+    return own.rights.spawn if own else ()
