@@ -2,7 +2,8 @@ from uuid import UUID
 
 from celery import shared_task
 
-from agents_app.orchestration import waking, watching
+from agents_app.orchestration import permitted, waking, watching
+from agents_app.schedules import services as schedules
 from agents_app.turns.held import idling, leases
 from agents_app.turns.running import announcing
 
@@ -37,6 +38,22 @@ def wake_sessions() -> None:
 @shared_task
 def watch_children() -> None:
     watching.sweep()
+
+
+@shared_task
+def tick(schedule_id: int) -> None:
+    schedules.tick(schedule_id)
+
+
+@shared_task
+def keep_schedules() -> None:
+    schedules.sync()
+    schedules.sweep()
+
+
+@shared_task
+def sweep_grants() -> None:
+    permitted.revoke_dangling()
 
 
 @shared_task

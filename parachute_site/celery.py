@@ -42,6 +42,8 @@ app.conf.update(
         "tell-what-is-over": {"task": "agents_app.tasks.tell_what_is_over", "schedule": 15.0},
         "wake-sessions": {"task": "agents_app.tasks.wake_sessions", "schedule": 5.0},
         "watch-children": {"task": "agents_app.tasks.watch_children", "schedule": 30.0},
+        "keep-schedules": {"task": "agents_app.tasks.keep_schedules", "schedule": 30.0},
+        "sweep-grants": {"task": "agents_app.tasks.sweep_grants", "schedule": 24 * 3600.0},
         "complete-idle-sessions": {"task": "agents_app.tasks.complete_idle_sessions", "schedule": 60.0},
         "write-copies": {"task": "sessions_app.tasks.write_copies", "schedule": 10.0},
         "sweep-curator": {"task": "curator_app.tasks.sweep", "schedule": 15.0},

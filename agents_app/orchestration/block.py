@@ -29,7 +29,7 @@ as a  cost lever — sonnet for routine work, opus for migrations / auth / tenan
 type, payload, timestamp}}]}}. Pulls the child's event log. Pass after_seq to read only newer events.
 - inject_message({{child_session_id, text}}). Sends text to a child as if it were a user message.
 - expect_quiet_for({{seconds, reason?}}). Tell the platform you'll be silent so the activity watchdog \
-doesn't  escalate you as stuck.
+doesn't escalate you as stuck.
 
 Control flow:
 - You do not need to poll or block for child progress. The platform will re-wake you by injecting a \

@@ -2,9 +2,11 @@
 accepted. Read at each spawn, so what is taken back counts at once."""
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from agents_app.definitions.agents import Agent, agent_of, agents_of
-from permissions_app.grants import holds_spawn_grant, spawnable
+from permissions_app.grants import holds_spawn_grant, services, spawnable
+from sessions_app.access.models import Workspace
 from sessions_app.models import Session, SessionKind
 
 
@@ -30,6 +32,17 @@ def may_start(session: Session, slug: str) -> bool:
         return True
     own = agent_of(session.workspace, session.agent_slug)
     return own is not None and slug in own.rights.spawn
+
+
+def revoke_dangling() -> int:
+    """Grants that name an agent whose file is gone. A vault that cannot be seen at the moment has lost
+    none."""
+    changed = 0
+    for workspace in Workspace.objects.filter(archived_at=None):
+        if Path(workspace.vault_path).is_dir():
+            there = {each.slug for each in agents_of(workspace)}
+            changed += services.revoke_of_the_gone(workspace, there)
+    return changed
 
 
 def _of_file(agents: Iterable[Agent], session: Session) -> Iterable[str]:

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from agents_app.model import chosen
 from agents_app.model.demo.story import CHIPS
 from agents_app.rights.allowed import allowed_model
-from parachute_site.pages import casting, curator, reach
+from parachute_site.pages import casting, curator, family, reach
 from parachute_site.pages.frame import LISTED, caller_in, in_rail
 from parachute_site.pages.sharing import sharing
 from parachute_site.pages.telling import Telling, TurnTold
@@ -149,6 +149,7 @@ def _page(request: HttpRequest, session: Session | None = None) -> dict[str, Any
         "acting": reach.switch(caller, session),
         "sharing": sharing(caller, session, sorted(writable, key=lambda each: each != workspace)),
         **curator.chip(session),
+        "family": family.about(caller, session),
         "workspaces": writable,
         "may_write": workspace in writable,
         "is_member": bool(workspace) or Workspace.objects.visible_to(caller).exists(),

@@ -5,6 +5,7 @@ from datetime import datetime
 from agents_app.orchestration.models import Wake, WakeKind
 from agents_app.orchestration.wakes.news import News
 
+WAITS = "the one before it still waits"
 NO_TEXT = "its file says nothing to be told"
 
 
