@@ -4,7 +4,18 @@ from django.urls import URLPattern, URLResolver, path, register_converter
 from django.views.generic import RedirectView
 
 from parachute_site.api import api
-from parachute_site.pages import agents, curator, search, settings, signing_in, views, welcome, workspaces
+from parachute_site.pages import (
+    agents,
+    curator,
+    runs,
+    search,
+    settings,
+    shares,
+    signing_in,
+    views,
+    welcome,
+    workspaces,
+)
 
 admin.site.site_title = admin.site.site_header = "Parachute"
 
@@ -25,7 +36,17 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("agents/of/<str:slug>/told", agents.told, name="agent-told"),
     path("agents/of/<str:slug>/edit", agents.edit, name="agent-edit"),
     path("agents/of/<str:slug>/accept", agents.accept, name="agent-accept"),
+    path("agents/of/<str:slug>/starts", agents.starts, name="agent-starts"),
+    path("agents/of/<str:slug>/run", runs.run, name="agent-run"),
     path("agents/of/<str:slug>/delete", agents.delete, name="agent-delete"),
+    path("orchestrators", runs.show, name="runs"),
+    path("orchestrators/<uuid:session_id>", runs.one, name="run"),
+    path("orchestrators/<uuid:session_id>/pause", runs.pause, name="run-pause"),
+    path("orchestrators/<uuid:session_id>/resume", runs.resume, name="run-resume"),
+    path("orchestrators/<uuid:session_id>/cancel", runs.cancel, name="run-cancel"),
+    path("shares", shares.show, name="shares"),
+    path("shares/<uuid:share_id>", shares.show, name="share"),
+    path("shares/<uuid:share_id>/resolve", shares.resolve, name="share-resolve"),
     path("search", search.show, name="search"),
     path("search/found", search.found, name="search-found"),
     path("signin", signing_in.sign_in, name="signin"),

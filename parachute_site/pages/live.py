@@ -6,14 +6,20 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
-from parachute_site.pages import agents, family
+from parachute_site.pages import agents, family, runs
 from sessions_app.access.caller import Caller
 
 LOOKS_EVERY = 1.0  # seconds
 
 Draw = Callable[[Caller, str, str, str], tuple[str, dict[str, Any]]]  # part, workspace, what was chosen
 
-PARTS: dict[str, Draw] = {"agents": agents.parts, "agent": agents.parts, "family": family.part}
+PARTS: dict[str, Draw] = {
+    "agents": agents.parts,
+    "agent": agents.parts,
+    "family": family.part,
+    "runs": runs.parts,
+    "run": runs.parts,
+}
 
 
 def drawn(caller: Caller, part: str, of: str) -> str:

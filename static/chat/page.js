@@ -136,7 +136,7 @@ keys({ rail, composer, about });
 document.querySelector(".me").addEventListener("submit", forgetAll);
 column.addEventListener("click", ({ target }) => {
   const chip = target.closest("[data-says]");
-  if (chip) composer.try(chip.dataset.says);
+  if (chip) composer.try(chip.dataset.says, chip.dataset.agent);
   const fold = target.closest("summary")?.parentElement;
   if (fold) fold.dataset.touched = "yes"; // what a person opened or closed stays so
 });

@@ -1,6 +1,7 @@
 // Parts of a page that change by themselves: each says what it is, and is told anew when it is another than it was.
 
 import { csrf } from "./api.js";
+import { clock } from "./clock.js";
 import { element, fragment } from "./html.js";
 
 export class Parts {
@@ -35,6 +36,7 @@ export class Parts {
     place.replaceChildren(fragment(html));
     place.querySelectorAll("details").forEach((each, at) => (each.open = closed[at] ?? each.open));
     place.querySelectorAll("form[method=post]").forEach(arm);
+    clock(place);
     if (held) document.getElementById(held)?.focus();
   }
 }

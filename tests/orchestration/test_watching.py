@@ -44,7 +44,8 @@ def rest(session: Session) -> None:
 def heard_at(session: Session) -> datetime:
     newest = SessionEvent.objects.filter(session=session).order_by("-seq").first()
     assert newest
-    return newest.created_at
+    at: datetime = newest.created_at
+    return at
 
 
 def barks(child: Session, after: list[timedelta], **since: Any) -> list[int]:
@@ -105,7 +106,7 @@ def test_neither_is_who_writes_a_long_answer(child: Session, monkeypatch: pytest
 
 
 def test_while_the_parent_was_not_told_of_one_there_is_no_second(child: Session, boss: Session) -> None:
-    supervision.Supervision.objects.filter(session=boss).update(paused_at=timezone.now())
+    Supervision.objects.filter(session=boss).update(paused_at=timezone.now())
     begin = heard_at(child)
     assert [watching.sweep(begin + n * MINUTE) for n in (6, 30, 90)] == [1, 0, 0]
 

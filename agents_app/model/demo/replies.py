@@ -31,7 +31,9 @@ def say(asked: Asked, text: str, *, thought: str = "", pause: float = PACE) -> R
 def use(asked: Asked, tool: str, given: Mapping[str, object], thought: str) -> Reply:
     if tool not in asked.tools:
         return say(asked, f"For that I would need the tool {tool}, and it is not offered in this session.")
-    return Reply((Thinking(thought), Text(_STARTS[tool]), ToolUse(tool, given)), pause=PACE)
+    return Reply(
+        (Thinking(thought), Text(_STARTS.get(tool, "One moment.")), ToolUse(tool, given)), pause=PACE
+    )
 
 
 def use_and_tell(asked: Asked, tool: str, given: Mapping[str, object], thought: str) -> Reply:
