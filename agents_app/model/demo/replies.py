@@ -19,6 +19,11 @@ _STARTS = {
     "Write": "I will write it down.",
     "Edit": "I will add a line.",
     "Bash": "Let me run that.",
+    "mcp__orchestration__list_spawnable_agents": "Let me see whom I may start.",
+    "mcp__orchestration__spawn_session": "I will start one.",
+    "mcp__orchestration__message_caller": "I will tell whoever started me.",
+    "mcp__orchestration__inject_message": "I will answer.",
+    "mcp__parachute__share": "I will leave a note for people.",
 }
 
 

@@ -92,8 +92,8 @@ it."""
 SHARED = "It is on the page **Shares** now, until somebody says that it is done with."
 
 HEARTBEAT = """\
-This is what a heartbeat is: an agent whose file names times is woken at each of them, looks whether there is \
- something to do, and goes back to rest. This time there was nothing, so I said that I am quiescent. Between \
-two of them nothing runs, and nothing is paid for."""
+This is what a heartbeat is: an agent whose file names times is woken at each of them, looks whether there \
+is something to do, and goes back to rest. This time there was nothing, so I said that I am quiescent. \
+Between two of them nothing runs, and nothing is paid for."""
 
 WOKEN = "I have heard it. There is nothing more to do, so I rest until I am woken again."
