@@ -58,6 +58,8 @@ class Environment:
     question_timeout: float
     curator: bool
     curator_model: str
+    embeddings_url: str
+    cleanup_days: int  # 0: nothing is ever deleted by itself
     debug: bool
 
     @property
@@ -125,6 +127,8 @@ def load(folder: Path | None = None) -> Environment:
         question_timeout=_seconds(read, "PARACHUTE_QUESTION_TIMEOUT", "300"),
         curator=read.bool("PARACHUTE_CURATOR", default=True),
         curator_model=read.str("PARACHUTE_CURATOR_MODEL", default="") or "claude-haiku-4-5-20251001",
+        embeddings_url=_web_address(read, "PARACHUTE_EMBEDDINGS_URL"),
+        cleanup_days=_days(read, "PARACHUTE_CLEANUP_DAYS"),
         debug=read.bool("DEBUG", default=False),
     )
 
@@ -216,11 +220,23 @@ def _limits(read: environ.FileAwareEnv) -> Limits:
     )
 
 
+def _web_address(read: environ.FileAwareEnv, name: str) -> str:
+    given = read.str(name, default="")
+    if given and not given.startswith(("http://", "https://")):
+        raise BadEnvironment(f"{name} is {given!r}. Give an address that begins with http:// or https://.")
+    return str(given)
+
+
 def _count(read: environ.FileAwareEnv, name: str, default: int) -> int:
     given = str(read.str(name, default=str(default)))
     if given.isascii() and given.isdigit() and int(given) > 0:
         return int(given)
     raise BadEnvironment(f"{name} is {given!r}. Set it to a whole number above 0.")
+
+
+def _days(read: environ.FileAwareEnv, name: str) -> int:
+    """0, which is never, where it is not set."""
+    return _count(read, name, 0) if read.str(name, default="") else 0
 
 
 def _words(given: str) -> tuple[str, ...]:

@@ -15,9 +15,8 @@ log = logging.getLogger(__name__)
 DEEPEST = 40
 NOTES = frozenset({".md", ".markdown", ".txt"})
 # Copies of sessions, which are indexed by themselves, and files that came with messages: not everybody's.
-NOT_NOTES = frozenset(
-    {("agent-sessions",), ("agent-chats",), ("agent-logs",), ("Chat", "imports"), ("Chat", "assets")}
-)
+# (`agent-chats` and `agent-logs` are of chats that are in no database any more: they are notes.)
+NOT_NOTES = frozenset({("agent-sessions",), ("Chat", "imports"), ("Chat", "assets")})
 
 
 @dataclass(frozen=True)

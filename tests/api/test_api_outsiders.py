@@ -41,6 +41,7 @@ LISTS = {
     ("GET", "/api/chat/tags"),
     ("GET", "/api/chat/tags/{tag}"),
     ("GET", "/api/search"),
+    ("GET", "/api/stats"),
     ("GET", "/api/chat"),
     ("GET", "/api/chat/sessions"),
     ("GET", "/api/chat/active-streams"),
@@ -48,7 +49,9 @@ LISTS = {
     ("GET", "/api/permissions"),
     ("GET", "/api/agents"),
     ("GET", "/api/workspaces"),
+    ("GET", "/api/captures"),
 }
+STEADY = sorted(LISTS - {("GET", "/api/stats")})  # which tells, too, what the process holds in memory
 ENDLESS_LISTS = {("GET", "/api/permissions/stream")}  # tried by an outsider in test_api_permissions.py
 BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/chat"): {"message": "x", "sessionId": "{session_id}"},
@@ -69,6 +72,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/chat/{session_id}/permissions/trust-mode"): {"trustMode": True},
     ("POST", "/api/chat/{session_id}/answer"): {"requestId": "{request_id}", "answers": {"x": "y"}},
     ("POST", "/api/chat/{session_id}/tags"): {"tag": "x"},
+    ("POST", "/api/captures"): {"filename": "x.md", "content": "x", "workspace": "{workspace}"},
     ("POST", "/api/auth/keys"): {"name": "x", "workspaces": ["{workspace}"]},
     ("POST", "/api/chat/{session_id}/curator/trigger"): {},
     ("POST", "/api/chat/{session_id}/curator/runs/{run_id}/undo"): {},
@@ -110,12 +114,16 @@ OF_THE_WORKSPACE = {  # Ben's business as well, but for what is of the private c
     ("PUT", "/api/agents/{agent}"),
     ("DELETE", "/api/agents/{agent}"),
     ("GET", "/api/agents/{agent}/prompt"),
+    ("POST", "/api/captures"),
+    ("GET", "/api/captures/{filename}"),
+    ("GET", "/api/workspaces/{slug}/vault"),
 }
 QUERIES = {
     "/api/agents/{agent}": "?workspace={workspace}",
     "/api/agents/{agent}/accept-rights": "?workspace={workspace}",
     "/api/agents/{agent}/prompt": "?workspace={workspace}",
     "/api/chat/{session_id}/contexts": "?path=.",
+    "/api/captures/{filename}": "?workspace={workspace}",
 }
 FOR_OWNERS = {
     ("DELETE", "/api/workspaces/{slug}/grants/{grant_id}"),
@@ -165,6 +173,8 @@ async def foreign(ada_calls: Web, vault: Path) -> dict[str, Any]:
     """What is Ada's, by the names that paths have for it."""
     (vault / "Agents").mkdir()
     (vault / "Agents" / "gardener.md").write_text("---\nname: Gardener\nspawn: [reader]\n---\n")
+    (vault / "captures").mkdir()
+    (vault / "captures" / "call.md").write_text("Ben called.")
     file = {"fileName": f"{PRIVATE}.md", "base64Data": b64encode(PRIVATE.encode()).decode()}
     said = await ada_calls.say(PRIVATE, attachments=[file])
     key = await ApiKey.objects.aget(user__username="ada")
@@ -184,6 +194,7 @@ async def foreign(ada_calls: Web, vault: Path) -> dict[str, Any]:
         "agent": "gardener",
         "user": "ben",
         "tag": quote(PRIVATE),
+        "filename": "call.md",
         **await in_thread(_foreign_grants)(said["sessionId"]),
     }
 
@@ -214,9 +225,8 @@ def _foreign_grants(session_id: str) -> dict[str, Any]:
 
 def test_every_route_of_the_streams_is_known_here() -> None:
     routes = [str(route.pattern) for route in application.application_mapping["http"].routes]
-    assert {f"/{route}".replace("<uuid:session_id>", "{session_id}") for route in routes if route} == {
-        path for _, path in STREAMS
-    }
+    known = {path for _, path in STREAMS} | {"/mcp"}  # which is tried in processes/test_outside.py
+    assert {f"/{route}".replace("<uuid:session_id>", "{session_id}") for route in routes if route} == known
     assert {str(r.pattern) for r in application.application_mapping["websocket"].routes} == {
         "ws",
         "ws/chat/<uuid:session_id>",
@@ -229,12 +239,12 @@ def test_every_route_of_the_streams_is_known_here() -> None:
 async def test_cy_gets_404_and_changes_nothing(
     method: str, path: str, foreign: dict[str, Any], cy_calls: Web, cy_browser: Web, ada_calls: Web
 ) -> None:
-    before = [(await ada_calls.get(place(path))).json for _, path in sorted(LISTS)]
+    before = [(await ada_calls.get(place(path))).json for _, path in STEADY]
     for cy in (cy_calls, cy_browser):
         answer = await ask(cy, method, path, foreign)
         assert answer.refused == (404, "not_found")
         assert PRIVATE.encode() not in answer.body
-    assert [(await ada_calls.get(place(path))).json for _, path in sorted(LISTS)] == before
+    assert [(await ada_calls.get(place(path))).json for _, path in STEADY] == before
 
 
 async def in_the_same_workspace(ben: User) -> tuple[Web, Web]:
@@ -250,13 +260,13 @@ OF_ONE_CHAT = sorted({*FOR_ONE} - OF_THE_WORKSPACE - FOR_OWNERS - OF_ITS_OWNER)
 async def test_a_private_chat_is_not_there_for_a_member_of_its_workspace(
     method: str, path: str, foreign: dict[str, Any], ben: User, ada_calls: Web
 ) -> None:
-    before = [(await ada_calls.get(place(path))).json for _, path in sorted(LISTS)]
+    before = [(await ada_calls.get(place(path))).json for _, path in STEADY]
     named_in_body = ("POST", "/api/workspaces/{slug}/grants")
     for bens in await in_the_same_workspace(ben):
         answer = await ask(bens, method, path, foreign)
         assert answer.refused == ((422, "invalid") if (method, path) == named_in_body else (404, "not_found"))
         assert PRIVATE.encode() not in answer.body
-    assert [(await ada_calls.get(place(path))).json for _, path in sorted(LISTS)] == before
+    assert [(await ada_calls.get(place(path))).json for _, path in STEADY] == before
 
 
 @pytest.mark.parametrize(
@@ -288,6 +298,7 @@ async def test_a_foreign_id_is_answered_as_an_unknown_one(
         "slug": "nowhere",
     }
     unknown |= {"key_id": 10**9, "workspace": "nowhere", "agent": "nobody", "user": "nobody"}
+    unknown |= {"filename": "nothing.md"}
     of_foreign, of_unknown = [await ask(cy_calls, method, path, each) for each in (foreign, unknown)]
     assert (of_foreign.status, of_foreign.body) == (of_unknown.status, of_unknown.body)
 
@@ -298,8 +309,8 @@ async def test_no_list_mentions_it(method: str, path: str, foreign: dict[str, An
         answer = await cy_calls.get(
             place(path) + (query.replace("?", "&") if path == "/api/search" else query)
         )
-        if path == "/api/agents" and "workspace" in query:
-            assert answer.refused == (404, "not_found")  # it is of one workspace, which is not his
+        if path in ("/api/agents", "/api/captures") and "workspace" in query:
+            assert answer.refused == (404, "not_found")  # they are of one workspace, which is not his
             continue
         assert answer.status == 200
         assert foreign["session_id"].encode() not in answer.body

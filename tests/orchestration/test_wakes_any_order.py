@@ -1,9 +1,10 @@
 """Waking in any order of what may happen.
 
-Parents start children; children speak, ask, end, fail, are stopped, lost, deleted, and spoken to again; parents
-work, fail, are lost, paused, ended and begun anew; hours pass; and at any moment the process dies between a commit
-and what comes after it. However it went: each end of a child is one wake of its parent, each wake is told in one turn
-that reached its agent, or has a reason why not, and an orchestrator has at most one session that lives.
+Parents start children; children speak, ask, end, fail, are stopped, lost, deleted, and spoken to again;
+parents work, fail, are lost, paused, ended and begun anew; hours pass; and at any moment the process dies
+between a commit and what comes after it. However it went: each end of a child is one wake of its parent,
+each wake is told in one turn that reached its agent, or has a reason why not, and an orchestrator has at
+most one session that lives.
 
 `pytest --hypothesis-profile=soak` tries longer, and something else each time.
 """
@@ -132,9 +133,9 @@ class Wakes(RuleBasedStateMachine):
     @rule(which=WHICH)
     def take_a_turn(self, which: int) -> None:
         waiting = Turn.objects.filter(status="queued").order_by("created_at")
-        if turn := self.one(list(waiting), which):
-            if claimed := claim(turn.session_id, Holder("w")):
-                self.held.append(claimed)
+        turn = self.one(list(waiting), which)
+        if turn and (claimed := claim(turn.session_id, Holder("w"))):
+            self.held.append(claimed)
 
     @rule(which=WHICH, how=st.sampled_from(ENDS))
     def end_a_turn(self, which: int, how: str) -> None:
