@@ -11,13 +11,17 @@ from django.utils import timezone
 from agents_app.orchestration import spawning
 from agents_app.orchestration.spawning import Order, spawn
 from agents_app.runtimes.scripted import Say, Use
+from agents_app.turns.held import leases
+from agents_app.turns.held.claim import claim
+from agents_app.turns.held.holder import Holder
 from permissions_app.grants import NewGrant, make_grant, revoke_grant
 from permissions_app.models import PermissionGrant
 from permissions_app.models.grants import GrantScope
 from sessions_app.access.caller import Caller
 from sessions_app.errors import ParachuteError
 from sessions_app.models import Session, SessionEvent, SessionStatus, Turn
-from tests.agents_app.engine import Engine, last_words
+from sessions_app.threads import in_thread
+from tests.agents_app.engine import Engine, expire, last_words
 from tests.orchestration.conftest import Write
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
@@ -117,6 +121,19 @@ async def test_its_tool_starts_one_and_its_turn_says_so(engine: Engine, cast: No
     request = engine.runtime.requests[-1]
     assert "- writer — The writer" in request.system_prompt
     assert {server.name for server in request.servers} == {"parachute", "orchestration"}
+
+
+async def test_after_a_crash_it_knows_whom_it_has_started(engine: Engine, cast: None) -> None:
+    """The answer of the tool never came, and a second child would do the same work."""
+    opened = await engine.say("begin", agent="boss")
+    assert await in_thread(claim)(opened.session_id, Holder("dead"))
+    child = await in_thread(spawn)(opened.session_id, order())
+    await expire()
+    await in_thread(leases.sweep)()
+    await engine.run(opened)
+    assert f"writer ({child.pk})" in engine.runtime.requests[-1].text
+    done = await SessionEvent.objects.aget(turn=opened.turn_id, type="done")
+    assert done.payload["spawned"] == [str(child.pk)]
 
 
 async def test_who_may_start_nobody_has_no_such_tools(engine: Engine, cast: None) -> None:

@@ -1,6 +1,6 @@
-"""Agents that run agents in the real house, with the real CLI: an orchestrator starts three; one reports and asks,
-one finishes, one has its worker killed. It hears of each once, answers, and rests. Then the house is killed as a
-whole and started again, and the same holds."""
+"""Agents that run agents in the real house, with the real CLI: an orchestrator starts three; one reports and
+asks, one finishes, one has its worker killed. It hears of each once, answers, and rests. Then the house is
+killed as a whole and started again, and the same holds."""
 
 import os
 import signal
@@ -61,7 +61,8 @@ class Story:
         return str(ran.json()["id"])
 
     def told(self, session_id: str, wanted: int) -> list[dict[str, Any]]:
-        """What the orchestrator was told by wakes, once it is so much, and the turn that told the last is over."""
+        """What the orchestrator was told by wakes, once it is so much, and the turn that told the last is
+        over."""
         told: list[dict[str, Any]] = []
         turns: set[str] = set()
 
