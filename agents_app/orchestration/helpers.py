@@ -1,6 +1,8 @@
 """Tokens for a process that speaks for a session's agent from outside of its worker: good for that session
 while the turn runs for which it was made."""
 
+from uuid import UUID
+
 from sessions_app.access import tokens
 from sessions_app.access.tokens import Audience, SessionToken
 from sessions_app.models import Turn
@@ -12,5 +14,8 @@ def issue(turn: Turn) -> str:
 
 def is_alive(token: SessionToken) -> bool:
     turn_id, _, attempt = token.holder.partition(" ")
-    held = Turn.objects.active().filter(pk=turn_id, attempt=int(attempt), session=token.session_id)
-    return held.exists()
+    try:
+        named = {"pk": UUID(turn_id), "attempt": int(attempt)}
+    except ValueError:
+        return False
+    return Turn.objects.active().filter(**named, session=token.session_id).exists()

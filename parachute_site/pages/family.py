@@ -17,7 +17,7 @@ def about(caller: Caller, session: Session | None) -> dict[str, Any]:
     if session is None:
         return {}
     members = family.children_of(session.pk, caller) if session.parent_id is None else []
-    parent = Session.objects.visible_to(caller).filter(pk=session.parent_id).first()
+    parent = _parent(caller, session)
     is_live = bool(members) or session.kind == SessionKind.ORCHESTRATOR
     return {
         "parent": parent,
@@ -26,6 +26,13 @@ def about(caller: Caller, session: Session | None) -> dict[str, Any]:
         "live": family.count_live(members),
         "end": _end(session),
     }
+
+
+def _parent(caller: Caller, session: Session) -> Session | None:
+    if session.parent_id is None:
+        return None
+    found: Session | None = Session.objects.visible_to(caller).filter(pk=session.parent_id).first()
+    return found
 
 
 def _end(session: Session) -> dict[str, str] | None:

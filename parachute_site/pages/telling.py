@@ -94,8 +94,8 @@ class Telling:
         return tell(self, turn, event) if tell else None
 
     def _words(self, turn: TurnTold, event: Event) -> Item:
-        if event["wakes"]:
-            return self._add(turn, event, "woken", wakes=event["wakes"])
+        if wakes := event.get("wakes"):
+            return self._add(turn, event, "woken", wakes=wakes)
         return self._add(turn, event, "said", **_said(event, self._reader))
 
     def _spawned(self, turn: TurnTold, event: Event) -> Item:
@@ -298,8 +298,8 @@ def _said(event: Event, reader: str) -> dict[str, Any]:
         "author": visible(author) if author and author != reader else "",
         "words": visible(event["content"]),
         "source": event["source"],
-        "from_session": event["fromSessionId"],
-        "from_agent": visible(event["fromAgentSlug"] or ""),
+        "from_session": event.get("fromSessionId"),
+        "from_agent": visible(event.get("fromAgentSlug") or ""),
         "attachments": event["attachments"],
         "at": parse_datetime(event["ts"]),
     }
