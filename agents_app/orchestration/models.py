@@ -182,3 +182,9 @@ class Share(models.Model):
 
     def __str__(self) -> str:
         return str(self.pk)
+
+    @property
+    def subject(self) -> str:
+        """Its title without the words that say its kind."""
+        rest = self.title.partition(":")[2].strip() if self.kind != ShareKind.REPORT else ""
+        return rest or self.title

@@ -1,6 +1,6 @@
 // Times of a page, as the clock of whoever reads shows them.
 
-const STYLES = { when: { dateStyle: "medium", timeStyle: "short" } };
+const STYLES = { when: { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" } };
 
 export function clock(place) {
   for (const time of place.querySelectorAll("time[data-clock]")) {

@@ -126,6 +126,8 @@ def test_the_other_pages(any_tab: Tab, rich: str, house: House) -> None:
         "/agents",
         "/agents/of/gardener",
         "/agents/of/default/told",
+        "/orchestrators",
+        "/shares",
         "/workspaces",
         "/workspaces/of/default",
         "/nowhere",
@@ -138,7 +140,9 @@ def test_the_other_pages(any_tab: Tab, rich: str, house: House) -> None:
 def test_the_console_and_the_reference(any_tab: Tab) -> None:
     """Django's own forms for one row are as Django makes them; what people work with here are the lists."""
     lists = ("toolrequest", "auditrow", "permissiongrant", "grantrequest")
-    for path in ("/admin/", *(f"/admin/permissions_app/{name}/" for name in lists), "/api/docs"):
+    of_agents = ("wake", "share", "tick", "agentschedule")
+    shown = [f"permissions_app/{name}" for name in lists] + [f"agents_app/{name}" for name in of_agents]
+    for path in ("/admin/", *(f"/admin/{each}/" for each in shown), "/api/docs"):
         assert_is_for_everybody(any_tab.open(path).page)
 
 
