@@ -14,7 +14,7 @@ from agents_app.orchestration import waking
 from agents_app.orchestration.models import Supervision, Wake, WakeKind, WakeState
 from agents_app.orchestration.wakes import state_change
 from agents_app.orchestration.wakes.message import cause_of
-from sessions_app.models import EventType, Session, SessionKind, SessionStatus, Turn
+from sessions_app.models import EventType, Session, SessionKind, SessionStatus, Speaker, Turn
 from sessions_app.models.session import LIVE
 from sessions_app.streaming.log import record_all
 
@@ -67,7 +67,11 @@ def awaits_answer(session: Session, turn: Turn) -> bool:
         session=session.parent_id, child=session, kind=WakeKind.MESSAGE, cause=cause_of(turn.pk)
     )
     told = asked.filter(state__in=(WakeState.QUEUED, WakeState.DELIVERED), payload__needs_response=True)
-    return told.exists()
+    newest = told.order_by("-created_at").values_list("created_at", flat=True).first()
+    if newest is None:
+        return False
+    since = turn.messages.exclude(source=Speaker.PLATFORM).filter(created_at__gt=newest)
+    return not since.exists()  # whoever answers while it works still, answers in this turn
 
 
 def was_deleted(child: Session, who: str) -> None:

@@ -278,6 +278,14 @@ class TestMessages:
         assert Session.objects.get(pk=child.pk).status == "complete"
         assert [each["kind"] for wakes in told(resting) for each in wakes] == ["message", "state_change"]
 
+    def test_one_that_is_answered_while_it_works_ends_with_its_turn(self, resting: Session) -> None:
+        (child,) = children(resting)
+        at = at_work(child)
+        talking.message_caller(child.pk, "toolu_a", "All three?", asks=True)
+        assert talking.inject(resting.pk, child.pk, "Yes.")["status"] == "running"
+        finish.done(*at, {}, usage={}, cost_usd=0)
+        assert Session.objects.get(pk=child.pk).status == "complete"
+
     def test_one_that_is_never_answered_ends_by_itself(self, resting: Session) -> None:
         (child,) = children(resting)
         at = at_work(child)
