@@ -11,6 +11,7 @@ from sessions_app.history import conversation
 from sessions_app.models import Session
 from sessions_app.search.finding import Hit, Scope, Wish, find
 from sessions_app.search.models import ContentType
+from sessions_app.storable import storable
 
 MOST, USUAL = 50, 10
 LONGEST_TOLD = 20_000  # characters of a chat, its newest
@@ -63,7 +64,7 @@ def list_recent_sessions(eyes: Eyes, limit: int = USUAL) -> Any:
 
 
 def _found(eyes: Eyes, query: str, limit: int, *kinds: str) -> list[Hit]:
-    found = find(eyes.scope, Wish(query, kinds=kinds, limit=limit))
+    found = find(eyes.scope, Wish(storable(query), kinds=kinds, limit=limit))
     return [hit for hit in found if eyes.own is None or hit.session_id != eyes.own]
 
 
