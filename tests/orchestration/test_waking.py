@@ -3,6 +3,8 @@
 import json
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -357,3 +359,41 @@ class TestInjecting:
             at.go_on.set()
         texts = [event.payload["content"] for event in await events(turn) if event.type == "text"]
         assert texts == ["done", "hurried"]
+
+
+class TestFiles:
+    """An agent's file is renamed or deleted while its children run."""
+
+    def test_a_child_whose_file_is_gone_ends_as_any(self, resting: Session, vault: Path) -> None:
+        (child,) = children(resting)
+        (vault / "Agents" / "writer.md").rename(vault / "Agents" / "author.md")
+        done(child)
+        assert len(told(resting)) == 1
+        with pytest.raises(ParachuteError) as refusal:
+            children(resting, 2)
+        assert refusal.value.code == "agent_not_permitted"
+
+    def test_a_parent_whose_file_is_gone_hears_of_its_children(self, resting: Session, vault: Path) -> None:
+        (child,) = children(resting)
+        (vault / "Agents" / "boss.md").unlink()
+        done(child)
+        assert len(told(resting)) == 1
+        assert Session.objects.get(pk=resting.pk).kind == "orchestrator"
+
+
+async def test_one_that_is_ended_while_it_works_is_through_within_seconds(
+    engine: Engine, cast: None, as_ada: Caller
+) -> None:
+    opened = await engine.say("begin", agent="boss")
+    await engine.run(opened)
+    parent = await Session.objects.aget(pk=opened.session_id)
+    (child,) = await in_thread(children)(parent)
+    at = pause(deaf=True)
+    engine.runtime.scripts["Write 0"] = [at, Say("never said")]
+    began = monotonic()
+    async with engine.paused(Opened.of(await Turn.objects.aget(session=child)), at):
+        await in_thread(cancelling.cancel)(as_ada, child.pk, "enough")
+    assert monotonic() - began < 5
+    assert (await Turn.objects.aget(session=child)).status == "aborted"
+    ((wake,),) = await in_thread(told)(parent)
+    assert wake["error_message"] == "Cancelled by ada: enough"
