@@ -102,6 +102,8 @@ def _is_busy(session: Session) -> bool:
     if has_ended(session.kind, session.status):
         expire(session.pk)
         return True
+    if session.workspace.archived_at is not None:  # nothing is said there; it waits until it is taken out
+        return True
     is_paused = Supervision.objects.filter(session=session, paused_at__isnull=False).exists()
     return is_paused or Turn.objects.open().filter(session=session).exists()
 
@@ -202,7 +204,8 @@ def sweep() -> int:
     """Delivers what was not, because a process died between a commit and what comes after it."""
     busy = Turn.objects.open().filter(session=OuterRef("session"))
     due = Wake.objects.waiting().filter(~Exists(busy), not_before__lte=timezone.now())
-    free = due.exclude(session__supervision__paused_at__isnull=False)
+    free = due.filter(session__workspace__archived_at=None)
+    free = free.exclude(session__supervision__paused_at__isnull=False)
     sessions = set(free.order_by().values_list("session_id", flat=True).distinct()[:MOST_AT_ONCE])
     return sum(_tried(session_id) for session_id in sessions)
 

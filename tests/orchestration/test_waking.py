@@ -23,6 +23,7 @@ from agents_app.turns.said.deleting import delete
 from agents_app.turns.said.opening import Opened, Opening, open_turn
 from sessions_app import services
 from sessions_app.access.caller import Caller
+from sessions_app.access.models import Workspace
 from sessions_app.errors import ParachuteError
 from sessions_app.models import EventType, Session, SessionEvent, SessionStatus, Turn
 from sessions_app.threads import in_thread
@@ -223,6 +224,15 @@ def test_while_it_is_paused_what_comes_waits(resting: Session, as_ada: Caller) -
     assert told(resting) == []
     supervision.resume(as_ada, resting.pk)
     assert len(told(resting)) == 1
+
+
+def test_in_an_archived_workspace_nobody_is_woken(resting: Session) -> None:
+    (child,) = children(resting)
+    Workspace.objects.update(archived_at=timezone.now())
+    done(child)
+    assert (waking.sweep(), told(resting)) == (0, [])
+    Workspace.objects.update(archived_at=None)
+    assert (waking.sweep(), len(told(resting))) == (1, 1)
 
 
 def test_the_worker_of_the_parent_dies_while_it_is_woken(resting: Session) -> None:
