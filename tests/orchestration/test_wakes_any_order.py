@@ -12,6 +12,7 @@ most one session that lives.
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
+from functools import wraps
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -43,7 +44,8 @@ pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
 
 ROUNDS = 60
 WHICH = st.integers(0, 5)
-ENDS = ("done", "done", "done", "fail", "fail late", "lose", "stop")
+PICKS = st.lists(st.integers(0, 60), max_size=8)
+ENDS = ("done", "done", "fail", "done", "fail late", "lose", "stop")
 TIMES = (1.0, 30.0, 70.0, 400.0, 1_000.0, 4_000.0)
 END_EVENTS = (EventType.SESSION_COMPLETED, EventType.SESSION_FAILED)
 
@@ -58,6 +60,21 @@ usual = settings(
     report_multiple_bugs=False,
     suppress_health_check=list(HealthCheck),
 )
+
+
+def step(**arguments: Any) -> Callable[[Callable[..., None]], Any]:
+    """A rule, and after it some work, so that much is in flight whenever something happens."""
+
+    def decorated(act: Callable[..., None]) -> Any:
+        @wraps(act)
+        def acts(machine: "Wakes", then: list[int], **drawn: Any) -> None:
+            act(machine, **drawn)
+            machine.work(then)
+
+        del acts.__wrapped__  # hypothesis reads the arguments
+        return rule(then=PICKS, **arguments)(acts)  # type: ignore[no-untyped-call]
+
+    return decorated
 
 
 class Wakes(RuleBasedStateMachine):
@@ -75,27 +92,30 @@ class Wakes(RuleBasedStateMachine):
         self.patch.setattr(bus, "unfinished", lambda session_id: None)
         running.run(self.caller, "default", "boss")
         open_turn(self.caller, Opening("begin", agent="chief"))
+        for parent in self.parents():
+            self.work([1, 0])
+            spawning.spawn(parent.pk, spawning.Order("writer", "Write.", uuid4().hex))
 
     # What people and agents do
 
-    @rule(which=WHICH)
+    @step(which=WHICH)
     def start_a_child(self, which: int) -> None:
         if parent := self.one(self.parents(), which):
             self.may(lambda: spawning.spawn(parent.pk, spawning.Order("writer", "Write.", uuid4().hex)))
 
-    @rule(which=WHICH, asks=st.booleans())
+    @step(which=WHICH, asks=st.booleans())
     def say_something_to_the_parent(self, which: int, asks: bool) -> None:
         if at_work := self.one([each for each in self.held if each[0].session.parent_id], which):
             self.may(
                 lambda: talking.message_caller(at_work[0].session_id, uuid4().hex, uuid4().hex, asks=asks)
             )
 
-    @rule(which=WHICH)
+    @step(which=WHICH)
     def speak_to_a_child(self, which: int) -> None:
         if child := self.one(self.children(), which):
             self.may(lambda: talking.inject(child.parent_id, child.pk, "And quinces."))
 
-    @rule(which=WHICH, by_parent=st.booleans())
+    @step(which=WHICH, by_parent=st.booleans())
     def end_a_child(self, which: int, by_parent: bool) -> None:
         if child := self.one(self.children(), which):
             if by_parent:
@@ -103,26 +123,26 @@ class Wakes(RuleBasedStateMachine):
             else:
                 self.may(lambda: cancelling.cancel(self.caller, child.pk, "enough"))
 
-    @rule(which=WHICH)
+    @step(which=WHICH)
     def stop_a_turn(self, which: int) -> None:
         sessions = Session.objects.filter(pk__in=Turn.objects.open().values("session"))
         if session := self.one(list(sessions.order_by("created_at")), which):
             self.may(lambda: abort(self.caller, session.pk))
 
-    @rule(which=WHICH)
+    @step(which=WHICH)
     def delete_a_child(self, which: int) -> None:
         if child := self.one(self.children(), which):
             self.ended_by_deletion[child.parent_id] += child.status in LIVE
             self.deleted.add(child.pk)
             delete(self.caller, child.pk)
 
-    @rule(is_paused=st.booleans())
+    @step(is_paused=st.booleans())
     def pause(self, is_paused: bool) -> None:
         if session := self.boss():
             act = supervision.pause if is_paused else supervision.resume
             self.may(lambda: act(self.caller, session.pk))
 
-    @rule(ends=st.booleans())
+    @step(ends=st.booleans())
     def run(self, ends: bool) -> None:
         if ends and (session := self.boss()):
             cancelling.cancel(self.caller, session.pk, "enough")
@@ -130,15 +150,36 @@ class Wakes(RuleBasedStateMachine):
 
     # What workers do
 
-    @rule(which=WHICH)
+    def work(self, picks: list[int]) -> None:
+        for pick in picks:
+            if pick % 2:
+                self._take(pick // 2)
+            else:
+                self._end_one(pick // 2, ENDS[pick // 2 % len(ENDS)])
+
+    @step(which=WHICH)
     def take_a_turn(self, which: int) -> None:
+        self._take(which)
+
+    def _take(self, which: int) -> None:
         waiting = Turn.objects.filter(status="queued").order_by("created_at")
         turn = self.one(list(waiting), which)
         if turn and (claimed := claim(turn.session_id, Holder("w"))):
             self.held.append(claimed)
 
-    @rule(which=WHICH, how=st.sampled_from(ENDS))
+    @step(which=WHICH, how=st.sampled_from(("done", "fail", "fail late", "lose")))
+    def tell_what_waits(self, which: int, how: str) -> None:
+        """A turn that tells wakes is taken, and ends so or so."""
+        waiting = Turn.objects.filter(status="queued", wakes__isnull=False).distinct().order_by("created_at")
+        turn = self.one(list(waiting), which)
+        if turn and (claimed := claim(turn.session_id, Holder("w"))):
+            self._end(*claimed, how)
+
+    @step(which=WHICH, how=st.sampled_from(ENDS))
     def end_a_turn(self, which: int, how: str) -> None:
+        self._end_one(which, how)
+
+    def _end_one(self, which: int, how: str) -> None:
         if not self.held:
             return
         turn, hold = self.held.pop(which % len(self.held))
@@ -162,8 +203,11 @@ class Wakes(RuleBasedStateMachine):
 
     # What happens to them
 
-    @rule(dies=st.booleans())
+    @step(dies=st.booleans())
     def die_after_each_commit(self, dies: bool) -> None:
+        self._die(dies=dies)
+
+    def _die(self, *, dies: bool) -> None:
         """Nothing of what comes after a commit happens any more, until the process starts again."""
         for patch in self.dies:
             patch.undo()
@@ -176,8 +220,11 @@ class Wakes(RuleBasedStateMachine):
             patch.setattr(supervision, "_deliver", lambda session_id: None)
             self.dies = [patch]
 
-    @rule(seconds=st.sampled_from(TIMES), times=st.integers(1, 2))
+    @step(seconds=st.sampled_from(TIMES), times=st.integers(1, 2))
     def pass_time(self, seconds: float, times: int) -> None:
+        self._pass(seconds, times)
+
+    def _pass(self, seconds: float, times: int) -> None:
         self.clock.pass_time(seconds)
         for _ in range(times):  # two processes may sweep at once
             self.sweep()
@@ -226,11 +273,11 @@ class Wakes(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         try:
-            self.die_after_each_commit(dies=False)
+            self._die(dies=False)
             Supervision.objects.update(paused_at=None)
             for _ in range(ROUNDS):
                 self._work_off()
-                self.pass_time(4_000.0, times=1)
+                self._pass(4_000.0, 1)
                 if not Turn.objects.open().exists() and not Wake.objects.waiting().exists():
                     break
             self._all_is_settled()
@@ -242,11 +289,11 @@ class Wakes(RuleBasedStateMachine):
 
     def _work_off(self) -> None:
         while self.held:
-            self.end_a_turn(which=0, how="done")
+            self._end_one(0, "done")
         for turn in Turn.objects.filter(status="queued"):
             if claimed := claim(turn.session_id, Holder("w")):
                 self.held.append(claimed)
-                self.end_a_turn(which=0, how="done")
+                self._end_one(0, "done")
 
     def _all_is_settled(self) -> None:
         self.each_end_of_a_child_is_one_wake()
