@@ -4,6 +4,7 @@ accepted. Read at each spawn, so what is taken back counts at once."""
 from collections.abc import Iterable
 from pathlib import Path
 
+from agents_app.definitions.accepting import held
 from agents_app.definitions.agents import Agent, agent_of, agents_of
 from permissions_app.grants import holds_spawn_grant, services, spawnable
 from sessions_app.access.models import Workspace
@@ -21,10 +22,15 @@ def startable(session: Session) -> list[Agent]:
 
 
 def holds_any(session: Session) -> bool:
-    """Whether it has a use for the tools of orchestration."""
+    """Whether it has a use for the tools of orchestration. Asked in each turn of each chat, so it reads no
+    file: what of its agent's counts has been read just now."""
     if session.parent_id is not None:
         return False
-    return session.kind == SessionKind.ORCHESTRATOR or bool(startable(session))
+    if session.kind == SessionKind.ORCHESTRATOR or spawnable(
+        session.workspace, session.agent_slug, session.pk
+    ):
+        return True
+    return bool(held(session.workspace, session.agent_slug).spawn)
 
 
 def may_start(session: Session, slug: str) -> bool:

@@ -52,6 +52,11 @@ def at_turn(session: Session, definition: Definition) -> str:
     return kept.block
 
 
+def is_kept(session: Session) -> bool:
+    """Of each session that may start others, from its first turn on."""
+    return Supervision.objects.filter(session=session.pk).exists()
+
+
 def _of_file(definition: Definition) -> dict[str, int | None]:
     fields = definition.fields
     return {

@@ -34,7 +34,7 @@ def server(session: Session) -> OwnServer | None:
     tools: list[OwnTool] = []
     if session.parent_id is not None:
         tools.append(_message_caller(session.pk))
-    elif holds_any(session):
+    elif supervision.is_kept(session) and holds_any(session):
         tools += _of_parent(session.pk)
     return OwnServer(NAME, (*tools, _expect_quiet(session.pk))) if tools else None
 
