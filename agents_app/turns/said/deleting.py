@@ -65,7 +65,7 @@ class CleanUp:
 
     def _delete_one(self, session_id: UUID) -> bool:
         def still_old() -> Session:
-            found = self.sessions.filter(pk=session_id).select_for_update(of=("self",))
+            found = self.sessions.filter(pk=session_id).select_for_update(of=("self",), no_key=True)
             return found.select_related("workspace").get()
 
         try:
