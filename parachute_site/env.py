@@ -34,6 +34,15 @@ class BadEnvironment(Exception):
 
 
 @dataclass(frozen=True)
+class BotAccess:
+    """What the environment says of a platform: `set_by` is the variable that holds a token."""
+
+    token: str = field(default="", repr=False)
+    url: str = ""  # of a server of one's own
+    set_by: str = ""
+
+
+@dataclass(frozen=True)
 class Environment:
     host: str
     port: int
@@ -58,6 +67,7 @@ class Environment:
     question_timeout: float
     curator: bool
     curator_model: str
+    bots: Mapping[str, BotAccess]
     debug: bool
 
     @property
@@ -125,6 +135,7 @@ def load(folder: Path | None = None) -> Environment:
         question_timeout=_seconds(read, "PARACHUTE_QUESTION_TIMEOUT", "300"),
         curator=read.bool("PARACHUTE_CURATOR", default=True),
         curator_model=read.str("PARACHUTE_CURATOR_MODEL", default="") or "claude-haiku-4-5-20251001",
+        bots={name: _bot(read, name) for name in ("telegram", "discord")},
         debug=read.bool("DEBUG", default=False),
     )
 
@@ -172,6 +183,19 @@ def _set_by(read: environ.FileAwareEnv) -> tuple[str, ...]:
     named = [name for name in CREDENTIALS if read.str(name, default="")][:1]
     named += [BASE_URL] if read.str(BASE_URL, default="") else []
     return tuple(f"{name}_FILE" if f"{name}_FILE" in os.environ else name for name in named)
+
+
+def _bot(read: environ.FileAwareEnv, platform: str) -> BotAccess:
+    token, url = f"{platform.upper()}_BOT_TOKEN", f"{platform.upper()}_API_URL"
+    given = read.str(token, default="").strip()
+    named = f"{token}_FILE" if f"{token}_FILE" in os.environ else token
+    return BotAccess(given, _address(url, read.str(url, default="")), named if given else "")
+
+
+def _address(name: str, given: str) -> str:
+    if not given or given.startswith(("http://", "https://")):
+        return given.rstrip("/")
+    raise BadEnvironment(f"{name} is {given!r}. Set it to an address such as https://bots.example.")
 
 
 def _run_folder(home: Path) -> Path:
