@@ -18,6 +18,8 @@ from ninja.parser import Parser
 from agents_app.api import router as chat  # with the operations of `sessions_app` in it
 from agents_app.definitions.api import router as agents
 from agents_app.older_paths import router as older_paths
+from bots_app.api import links as bot_links
+from bots_app.api import router as bots
 from curator_app.api import internal as curator_internal
 from curator_app.api import router as curator
 from parachute_site import readiness
@@ -81,6 +83,8 @@ api.add_router("", search)
 api.add_router("", access, auth=CallerAuth(writes=KeyScope.ADMIN))
 api.add_router("", agents, auth=CallerAuth(writes=KeyScope.ADMIN))
 api.add_router("", grants, auth=CallerAuth(writes=KeyScope.ADMIN))
+api.add_router("", bot_links)
+api.add_router("", bots, auth=CallerAuth(writes=KeyScope.ADMIN))
 
 
 @api.get("/health", auth=None, tags=["health"], summary="Whether the server answers")

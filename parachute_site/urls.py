@@ -4,7 +4,17 @@ from django.urls import URLPattern, URLResolver, path, register_converter
 from django.views.generic import RedirectView
 
 from parachute_site.api import api
-from parachute_site.pages import agents, curator, search, settings, signing_in, views, welcome, workspaces
+from parachute_site.pages import (
+    agents,
+    bots,
+    curator,
+    search,
+    settings,
+    signing_in,
+    views,
+    welcome,
+    workspaces,
+)
 
 admin.site.site_title = admin.site.site_header = "Parachute"
 
@@ -26,6 +36,19 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("agents/of/<str:slug>/edit", agents.edit, name="agent-edit"),
     path("agents/of/<str:slug>/accept", agents.accept, name="agent-accept"),
     path("agents/of/<str:slug>/delete", agents.delete, name="agent-delete"),
+    path("bots", bots.show, name="bots"),
+    path("bots/link", bots.link, name="bots-link"),
+    path("bots/unlink/<int:user_id>", bots.unlink, name="bots-unlink"),
+    path("bots/on/<str:platform>", bots.platform, name="bot"),
+    path("bots/on/<str:platform>/token", bots.token, name="bot-token"),
+    path("bots/on/<str:platform>/<str:order>", bots.order, name="bot-order"),
+    path("bots/knocking/<uuid:request_id>", bots.knocking, name="bots-knocking"),
+    path("bots/knocking/<uuid:request_id>/approve", bots.approve, name="bots-approve"),
+    path("bots/knocking/<uuid:request_id>/deny", bots.deny, name="bots-deny"),
+    path("bots/people/<int:user_id>", bots.person, name="bots-person"),
+    path("bots/people/<int:user_id>/revoke", bots.revoke, name="bots-revoke"),
+    path("bots/groups/<int:chat_id>", bots.group, name="bots-group"),
+    path("bots/unsent/<int:delivery_id>/again", bots.again, name="bots-again"),
     path("search", search.show, name="search"),
     path("search/found", search.found, name="search-found"),
     path("signin", signing_in.sign_in, name="signin"),

@@ -82,6 +82,10 @@ def set_by(bot: Bot) -> str:
     return str(settings.PARACHUTE_BOTS[bot.platform].set_by)
 
 
+def url_of(bot: Bot) -> str:
+    return str(settings.PARACHUTE_BOTS[bot.platform].url)
+
+
 def state_of(bot: Bot) -> tuple[BotState, str]:
     """As it is now: whoever spoke for it may have died without a word."""
     if not has_token(bot):

@@ -156,6 +156,17 @@ def revoke(caller: Caller, platform: str, platform_user_id: str) -> None:
 
 
 @transaction.atomic
+def change_group(caller: Caller, chat_id: int, trust_level: str) -> BotChat:
+    """What a group may have counts for the chat that begins with what is said next."""
+    chat = BotChat.objects.filter(pk=chat_id, workspace__isnull=False).select_related("workspace").first()
+    if chat is None or chat.workspace is None or not owned_by(caller).filter(pk=chat.workspace.pk).exists():
+        raise NotFound(_("There is no such group."))
+    _check_wanted(chat.workspace, Approval(trust_level=trust_level))
+    BotChat.objects.filter(pk=chat.pk).update(trust_level=trust_level, session=None)
+    return chat
+
+
+@transaction.atomic
 def put_out(user: BotUser, caller: Caller) -> None:
     if not BotUser.objects.filter(pk=user.pk, revoked_at=None).update(revoked_at=timezone.now()):
         return

@@ -6,14 +6,20 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
-from parachute_site.pages import agents
+from parachute_site.pages import agents, bots
 from sessions_app.access.caller import Caller
 
 LOOKS_EVERY = 1.0  # seconds
 
 Draw = Callable[[Caller, str, str, str], tuple[str, dict[str, Any]]]  # part, workspace, what was chosen
 
-PARTS: dict[str, Draw] = {"agents": agents.parts, "agent": agents.parts}
+PARTS: dict[str, Draw] = {
+    "agents": agents.parts,
+    "agent": agents.parts,
+    "bots": bots.parts,
+    "bot": bots.parts,
+    "bot-request": bots.parts,
+}
 
 
 def drawn(caller: Caller, part: str, of: str) -> str:

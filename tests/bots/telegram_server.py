@@ -1,5 +1,5 @@
-"""A Bot API server on loopback, as Telegram's own speaks: enough of it for a whole conversation. What people do
-there and what they see is told in the words of `Town`."""
+"""A Bot API server on loopback that speaks as Telegram's own: enough of it for a whole conversation. What
+people do there and what they see is told in the words of `Town`."""
 
 import asyncio
 import itertools

@@ -289,8 +289,8 @@ def _new(caller: Caller, opening: Opening, workspace: Workspace, agent: Agent) -
 
 
 def _hold_on_phone(session: Session, there: OnPhone) -> None:
-    """Its workspace's, where it is nobody's own; it never acts without asking, and what is said in it was said
-    by a stranger."""
+    """Its workspace's, where it is nobody's own; it never acts without asking, and what is said in it was
+    said by a stranger."""
     session.source = there.platform
     session.bot_chat, session.bot_chat_type = there.chat, there.chat_type
     session.visibility = Visibility.PRIVATE if there.is_private else Visibility.WORKSPACE
