@@ -1,6 +1,7 @@
 """Telegram by long polling. The only importer of its library."""
 
 import asyncio
+import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -233,6 +234,13 @@ def _keyboard(buttons: Buttons) -> telegram.InlineKeyboardMarkup | None:
     return telegram.InlineKeyboardMarkup(rows) if rows else None
 
 
+def _seconds(error: RetryAfter) -> float:
+    """The library is about to give it another type, and warns of that at each look."""
+    with warnings.catch_warnings(action="ignore"):
+        after = error.retry_after
+    return after.total_seconds() if isinstance(after, timedelta) else float(after)
+
+
 @contextmanager
 def _explained() -> Iterator[None]:
     try:
@@ -246,8 +254,7 @@ def _meant(error: TelegramError) -> PlatformError:
         case InvalidToken():
             return TokenRefused("Telegram does not accept this token. @BotFather shows the right one.")
         case RetryAfter():
-            after = error.retry_after
-            return SlowDown(after.total_seconds() if isinstance(after, timedelta) else float(after))
+            return SlowDown(_seconds(error))
         case Conflict():
             return Unreachable(
                 "Another program reads the messages of this bot. Stop it, or make another bot."

@@ -31,7 +31,13 @@ def hear(platform: str, said: Incoming) -> BotChat | None:
     """The chat in which there is something to answer now."""
     user = people.find(platform, said.who.user_id) if said.who.is_person else None
     if not said.place.is_group and said.who.is_person and linking.is_code(said.text):
-        return _linked(platform, said, user)
+        if linking.use(platform, said):
+            return None
+        if user is not None:
+            key = f"no-link:{platform}:{said.update_id}"
+            told = _("This link is used or too old. Make a new one.")
+            saying.notice(chat_of(platform, said.place), key, told)
+            return None
     if said.is_to_us and user is None:
         pairing.knock(platform, said)
     if user is None or not said.is_to_us:
@@ -43,14 +49,6 @@ def hear(platform: str, said: Incoming) -> BotChat | None:
         saying.notice(chat, f"elsewhere:{chat.pk}:{user.pk}", _(ELSEWHERE))
         return None
     return chat if _take(platform, said, chat, user) else None
-
-
-def _linked(platform: str, said: Incoming, user: BotUser | None) -> BotChat | None:
-    """A word that is no good is answered to those who were let in, and to nobody else."""
-    if not linking.use(platform, said) and user is not None:
-        key = f"no-link:{platform}:{said.update_id}"
-        saying.notice(chat_of(platform, said.place), key, _("This link is used or too old. Make a new one."))
-    return None
 
 
 def _is_of_its_workspace(chat: BotChat, user: BotUser) -> bool:

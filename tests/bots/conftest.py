@@ -64,7 +64,8 @@ async def town(no_task_is_left: None, settings: Any) -> AsyncIterator[TelegramSe
 @asynccontextmanager
 async def talking(town: Any) -> AsyncIterator[asyncio.Task[None]]:
     """While a connection to the platform stands."""
-    platform = made(town.name, town.token, town.url)
+    make = getattr(town, "platform", None)
+    platform = make() if make else made(town.name, town.token, town.url)
     await platform.open()
     task = asyncio.ensure_future(Talk(platform).run())
     try:
