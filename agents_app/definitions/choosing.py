@@ -74,7 +74,8 @@ def _gone(slug: str) -> Warned:
 
 def _broken(definition: Definition) -> Warned:
     said = _("%(trouble)s. Until that is mended the default agent answers, with no more rights.")
-    return Warned("agent_broken", _("This agent's file is wrong"), said % {"trouble": definition.trouble})
+    trouble = definition.trouble.removesuffix(".")
+    return Warned("agent_broken", _("This agent's file is wrong"), said % {"trouble": trouble})
 
 
 def _named(workspace: Workspace, slug: str | None, path: str | None) -> Agent:

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.conf import settings
 
+from agents_app.definitions.doubts import doubts_of
 from agents_app.definitions.front_matter import FrontMatter, NotRead, read
 from agents_app.definitions.rights import Rights
 from agents_app.definitions.schema import Fields, Problem, Servers, fields_of
@@ -33,6 +34,7 @@ class Definition:
     prompt: str = ""  # empty: the preset
     wanted: Rights = field(default_factory=Rights)
     problems: tuple[Problem, ...] = ()  # with one of these it does not run
+    doubts: tuple[Problem, ...] = ()  # with these it does
     text: str = field(default="", repr=False)
     model_line: int | None = None
 
@@ -74,7 +76,7 @@ class Definition:
     @property
     def all_problems(self) -> tuple[Problem, ...]:
         about_model = self.model_problem
-        return (*self.problems, about_model) if about_model else self.problems
+        return (*self.problems, *((about_model,) if about_model else ()), *self.doubts)
 
 
 def builtin() -> Definition:
@@ -122,6 +124,7 @@ def defined(slug: str, path: str, content: bytes) -> Definition:
         prompt="\n\n".join(part for part in (fields.system_prompt.strip(), matter.body) if part),
         wanted=_rights(fields),
         problems=tuple(problems),
+        doubts=() if problems else tuple(doubts_of(matter)),
         text=text,
         model_line=_line_of_model(matter),
     )

@@ -115,6 +115,23 @@ def _line(mark: Any) -> int:
     return mark.line + 2 if mark else 1
 
 
+# What the parser says, and what helps somebody who does not know how YAML is read.
+_MEANT = (
+    (
+        "mapping values are not allowed",
+        "a colon stands where none can. Put text that holds one in quotes; or the line above lacks one, or "
+        "this line begins too far in",
+    ),
+    ("found character '\\t'", "a tab stands before it. Use blanks"),
+    ("cannot start any token", "it begins with a sign that means something else. Put it in quotes"),
+    ("but found '<block mapping start>'", "it begins further in or further out than the lines around it"),
+    ("but found '<scalar>'", "something stands behind the end of a quote. Put all of it in quotes"),
+    ("found unexpected end of stream", "a quote has no end"),
+    ("'<stream end>'", "a bracket has no end"),
+)
+
+
 def _told(error: yaml.MarkedYAMLError) -> str:
     problem = error.problem or error.context or "something else was expected"
-    return f"This is not the YAML of front matter: {problem}."
+    meant = next((said for sign, said in _MEANT if sign in problem), problem)
+    return f"This is not the YAML of front matter: {meant}."

@@ -178,7 +178,7 @@ def fields_of(matter: FrontMatter) -> tuple[Fields, list[Problem]]:
 
 
 def _problems(error: ValidationError, matter: FrontMatter, places: dict[str, Where]) -> list[Problem]:
-    """One for each field: of a value that may be two things, the first reading is told."""
+    """One for each field, from above down: of a value that may be two things, the first reading is told."""
     found: dict[str, Problem] = {}
     for each in error.errors():
         named = [part for part in each["loc"] if not _is_of_pydantic(part)]
@@ -187,7 +187,7 @@ def _problems(error: ValidationError, matter: FrontMatter, places: dict[str, Whe
         name = ".".join(map(str, named))
         problem = Problem(_said(each), line=matter.line_of(where), field=name)
         found.setdefault(str(top) if len(named) == 1 or isinstance(below[0], int) else name, problem)
-    return list(found.values())
+    return sorted(found.values(), key=lambda each: each.line or 0)
 
 
 def _is_of_pydantic(part: str | int) -> bool:

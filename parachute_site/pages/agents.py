@@ -193,6 +193,8 @@ def _state(workspace: Workspace, agent: Agent) -> dict[str, str]:
     about = agent.definition.fields.description or agent.definition.path
     if agent.pending:
         return {"dot": "need", "word": _("asks for more"), "about": about}
+    for each in agent.definition.all_problems:
+        return {"dot": "need", "word": _("line %(n)d") % {"n": each.line or 1}, "about": each.message}
     kind = SessionKind(agent.rights.kind).label if agent.rights.kind != SessionKind.WORKER else ""
     word = str(kind) if is_offered(workspace, agent.slug) else _("not offered")
     return {"dot": "", "word": word, "about": about}

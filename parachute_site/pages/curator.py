@@ -43,7 +43,14 @@ def runs(request: HttpRequest, session_id: UUID) -> HttpResponse:
         raise Http404 from error
     may_write = _may_write(caller, session_id)
     shown = [_shown(run, session, may_write=may_write) for run in reading.runs(caller, session_id, SHOWN)]
-    context = {"runs": shown, "may_trigger": may_write and services.is_on(session)}
+    is_on = services.is_on(session)
+    context = {
+        "runs": shown,
+        "may_trigger": may_write and is_on,
+        "is_off_here": not is_on and not session.workspace.curates,
+        "is_off": not is_on,
+        "workspace": session.workspace,
+    }
     return render(request, "curator_runs.html", context)
 
 

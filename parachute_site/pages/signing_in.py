@@ -1,5 +1,6 @@
 """The doors: by password, by a one-time link, and out."""
 
+from django.contrib import messages
 from django.contrib.auth import login, logout
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import redirect_to_login
@@ -45,7 +46,12 @@ def sign_in_by_link(request: HttpRequest, token: str) -> HttpResponse:
     """A GET shows a button and a POST uses the link: what fetches links ahead cannot use one up."""
     if request.method == "POST" and (user := use_sign_in_link(token)) is not None:
         login(request, user, backend=BACKEND)
-        return redirect("welcome" if first_run.is_due(user) else "chats")
+        if first_run.is_due(user):
+            return redirect("welcome")
+        if not user.is_staff and not user.has_usable_password():
+            said = _("You are in, and the link is used up. Set a password under Settings to come back.")
+            messages.success(request, said)
+        return redirect("chats")
     if request.method != "POST" and link_is_good(token):
         return render(request, "signin_link.html")
     if request.user.is_authenticated:  # the link that brought them here, opened once more
@@ -59,8 +65,8 @@ def _bad_link(request: HttpRequest) -> HttpResponse:
     if until is not None:
         return too_many(request, "signin.html", is_over(until))
     error = _(
-        "This link is not good: it was used already, is older than ten minutes, or was cut when it was "
-        "copied. Make another with “make signin”."
+        "This link is not good: it was used already, is too old, or was cut when it was copied. Ask whoever "
+        "sent it for another; on the server itself “make signin” makes one."
     )
     return render(request, "signin.html", {"error": error}, status=403)
 

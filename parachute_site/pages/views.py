@@ -18,7 +18,7 @@ from parachute_site.pages.sharing import sharing
 from parachute_site.pages.telling import Telling, TurnTold
 from parachute_site.policy import POLICY_OF_CHATS
 from sessions_app import reading
-from sessions_app.access.caller import MAY_WRITE
+from sessions_app.access.caller import MAY_WRITE, Caller
 from sessions_app.access.models import Workspace
 from sessions_app.errors import NotFound
 from sessions_app.history.past import Past, past
@@ -74,12 +74,17 @@ def earlier(request: HttpRequest, session_id: UUID) -> HttpResponse:
 @login_required
 @require_safe
 def rail(request: HttpRequest) -> HttpResponse:
-    """The list of chats, or of those in the archive, as markup; with words, those that have them."""
+    """The list of chats, or of those in the archive, as markup; with words, those that have them, and with a
+    tag behind a #, those that have it."""
     search = request.GET.get("search", "")[:LONGEST_SEARCH]
     archived = "true" if "archived" in request.GET else "false"
-    wanted = reading.SessionFilter(exact={}, search=storable(search), archived=archived, limit=LISTED)
+    said = storable(search).strip()
+    tag = " ".join(said.removeprefix("#").lower().split()) if said.startswith("#") else ""
+    exact, words = ({"labels__tag": tag}, "") if tag else ({}, said)
+    wanted = reading.SessionFilter(exact=exact, search=words, archived=archived, limit=LISTED)
     page = reading.page(caller_in(request), wanted)
-    return render(request, "rail.html", {**in_rail(page), "search": search, "archived": archived == "true"})
+    context = {"search": search, "tag": tag, "archived": archived == "true"}
+    return render(request, "rail.html", {**in_rail(page), **context})
 
 
 @never_cache
@@ -132,6 +137,13 @@ def _models(workspace: Workspace | None, session: Session | None) -> list[tuple[
     return [(name, name == chosen) for name in dict.fromkeys([*allowed, usual, chosen])]
 
 
+def _is_archived(caller: Caller, workspace: Workspace | None) -> bool:
+    """That of a chat; without one, each in which they might say something."""
+    if workspace is not None:
+        return workspace.archived_at is not None
+    return Workspace.objects.filter(caller.within("", MAY_WRITE)).exists()
+
+
 def _page(request: HttpRequest, session: Session | None = None) -> dict[str, Any]:
     wanted = request.GET
     caller, is_demo = caller_in(request), chosen.current().is_demo
@@ -151,5 +163,6 @@ def _page(request: HttpRequest, session: Session | None = None) -> dict[str, Any
         **curator.chip(session),
         "workspaces": writable,
         "may_write": workspace in writable,
+        "is_archived": _is_archived(caller, workspace),
         "is_member": bool(workspace) or Workspace.objects.visible_to(caller).exists(),
     }

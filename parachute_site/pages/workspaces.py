@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.request import split_domain_port
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -18,7 +19,7 @@ from parachute_site.pages.forms import MemberForm, NewWorkspaceForm, RoleForm, W
 from parachute_site.pages.frame import caller_in, framed
 from parachute_site.pages.reach import NAMES
 from sessions_app.access import reading
-from sessions_app.access.caller import Caller
+from sessions_app.access.caller import MAY_WRITE, Caller
 from sessions_app.access.models import Role, TrustLevel, Workspace
 from sessions_app.access.services import (
     add_member,
@@ -36,6 +37,7 @@ COLUMNS = [
     *("name", "vault_path", "default_agent", "default_model", "default_trust", "trust_floor"),
     *("time_zone", "agents", "writes_copies", "curates"),
 ]
+HERE = ("localhost", "127.0.0.1", "[::1]")
 
 
 @never_cache
@@ -125,7 +127,9 @@ def invitation(request: HttpRequest, slug: str) -> HttpResponse:
     except ParachuteError as error:
         return _page(request, slug, status=error.status, error=error.message)
     link = request.build_absolute_uri(reverse("signin-link", args=[token]))
-    return _page(request, slug, status=201, invited=user.get_username(), link=link)
+    is_here_only = split_domain_port(request.get_host())[0] in HERE
+    invited = {"invited": user.get_username(), "link": link, "is_here_only": is_here_only}
+    return _page(request, slug, status=201, **invited)
 
 
 @never_cache
@@ -187,6 +191,7 @@ def _page(request: HttpRequest, slug: str, *, status: int = 200, **more: Any) ->
         **_listed(caller),
         "workspace": workspace,
         "is_owner": is_owner,
+        "may_chat": role in MAY_WRITE and workspace.archived_at is None,
         "roles": Role.choices,
         "members": reading.members_of(caller, slug),
         "trust": (NAMES[TrustLevel(workspace.default_trust)], NAMES[TrustLevel(workspace.trust_floor)]),

@@ -28,7 +28,8 @@ def usable(given: str, *, home: Path) -> Path:
     try:
         place = folder.resolve()
         if not folder.is_dir():
-            raise Unusable(_("This is not a folder.") if folder.exists() else _("There is no such folder."))
+            nothing = _("There is no such folder. Make it first, or choose another one.")
+            raise Unusable(_("This is not a folder.") if folder.exists() else nothing)
         if place in SYSTEM or any(map(place.is_relative_to, WITH_ALL_IN_THEM)):
             raise Unusable(_("This holds parts of the system. Choose a folder of its own."))
         if place == OURS or (place.is_relative_to(OURS) and not place.is_relative_to(OURS / "sample-vault")):

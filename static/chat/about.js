@@ -12,6 +12,8 @@ export class About {
     this.rawTitle = this.title.textContent;
     this.more = document.querySelector("#more");
     this.on("#rename", () => this.rename());
+    this.on("#tag", () => this.tag());
+    this.on("#context", () => this.choose());
     this.archive = document.querySelector("#archive");
     this.on("#archive", () => this.move());
     this.acting = document.querySelector("#acting");
@@ -106,6 +108,26 @@ export class About {
     if (title) await call("PATCH", `/api/chat/${this.session}`, { title });
   }
 
+  // A line of them; what was taken out of it is taken off the chat.
+  async tag() {
+    const path = `/api/chat/${this.session}/tags`;
+    const { tags } = await call("GET", path);
+    const line = await asking({ title: words.tags, text: words.tagsText, yes: words.save, value: tags.join(", "), longest: 2000 });
+    if (line === null) return;
+    const wanted = parts(line.toLowerCase(), ",");
+    for (const tag of wanted.filter((each) => !tags.includes(each))) await call("POST", path, { tag });
+    for (const tag of tags.filter((each) => !wanted.includes(each))) await call("DELETE", `${path}/${encodeURIComponent(tag)}`);
+  }
+
+  // The folders whose notes for agents its agent is told. A name may hold a comma.
+  async choose() {
+    const path = `/api/chat/${this.session}/contexts`;
+    const { contexts } = await call("GET", path);
+    const value = contexts.map((each) => each.path).join("; ");
+    const line = await asking({ title: words.context, text: words.contextText, yes: words.save, value, longest: 4000 });
+    if (line !== null) await call("PUT", path, { paths: parts(line, ";") });
+  }
+
   // Into the archive, or out of it.
   async move() {
     const isIn = "archived" in this.archive.dataset;
@@ -145,4 +167,8 @@ export class About {
     this.acts.setAttribute("aria-checked", isOn);
     this.wall();
   }
+}
+
+function parts(line, sign) {
+  return [...new Set(line.split(sign).map((each) => each.trim()).filter(Boolean))];
 }

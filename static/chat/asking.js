@@ -1,6 +1,6 @@
 // Asks a person, in a dialog of the page: yes or no, or for a line of text. null where they would rather not.
 
-export function asking({ title, text = "", yes, value, danger = false }) {
+export function asking({ title, text = "", yes, value, longest = 200, danger = false }) {
   const dialog = document.querySelector("#ask");
   const field = dialog.querySelector("#ask-field");
   const input = field.querySelector("input");
@@ -9,6 +9,8 @@ export function asking({ title, text = "", yes, value, danger = false }) {
   dialog.querySelector("#ask-yes").textContent = yes;
   dialog.querySelector("#ask-yes").classList.toggle("danger", danger);
   field.hidden = value === undefined;
+  field.querySelector("span").textContent = title;
+  input.maxLength = longest;
   input.value = value ?? "";
   dialog.returnValue = "";
   dialog.showModal();
@@ -16,7 +18,7 @@ export function asking({ title, text = "", yes, value, danger = false }) {
   return new Promise((resolve) => {
     dialog.addEventListener(
       "close",
-      () => resolve(dialog.returnValue !== "yes" ? null : value === undefined ? true : input.value.trim() || null),
+      () => resolve(dialog.returnValue !== "yes" ? null : value === undefined ? true : input.value.trim()),
       { once: true },
     );
   });

@@ -108,6 +108,8 @@ async def test_a_file_that_vanishes_leaves_the_default_agent_with_no_more_rights
     gardener.write_text("---\nmodel: [\n---\n")
     written = await engine.answer("and now?", session_id=opened.session_id)
     assert warned(written)[0] == "agent_broken"
+    said = next(each.payload["message"] for each in written if each.type == "warning")
+    assert "a bracket has no end. Until that is mended" in said
     assert request_of(engine).tools == ("Read", "Write", "Bash")
 
 

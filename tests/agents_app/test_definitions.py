@@ -94,7 +94,10 @@ class TestOneFile:
             ("mcpServers: [parachute]", 2, "mcpServers.0", "Parachute's own server"),
             ("name: 2026-11-20", 2, "name", "this is a date; put it in quotes"),
             ("name: G\nname: H", 3, "", "stands here twice"),
-            ("name: 'G", 2, "", "not the YAML"),
+            ("name: 'G", 2, "", "not the YAML of front matter: a quote has no end."),
+            ("name: the: G", 2, "", "Put text that holds one in quotes"),
+            ("name: @G", 2, "", "Put it in quotes"),
+            ("name: G\n\ttools: [Read]", 3, "", "a tab"),
             ("name: &a G\nmodel: *a", 2, "", "References"),
             ("- a\n- b", 2, "", "Fields were expected"),
         ],
@@ -120,6 +123,34 @@ class TestOneFile:
     )
     def test_what_cannot_be_read_at_all_is_told_too(self, text: str | bytes, said: str) -> None:
         assert said in problem(made(text))[2]
+
+    def test_what_is_wrong_is_told_from_above_down(self) -> None:
+        found = matter("max_turns: many\ntrust: valut\nschedule: daily\nkind: gardener")
+        assert [each.line for each in found.problems] == [2, 3, 4, 5]
+
+    @pytest.mark.parametrize(
+        ("fields", "line", "field", "said"),
+        [
+            ("name: G\ntools: [Read, Glop]", 3, "tools", "'Glop' is no tool here"),
+            ("tools: Read, grep", 2, "tools", "Is Grep meant?"),
+            ("agent:\n  permissions:\n    tools:\n    - Fly", 5, "agent.permissions.tools", "There are Read"),
+            ("name: G\nwrite_permission: []", 3, "write_permission", "Is write_permissions meant?"),
+            ("Tools: [Read]", 2, "Tools", "Is tools meant?"),
+            ("agent:\n  permissions:\n    writes: []", 4, "writes", "Is write meant?"),
+        ],
+    )
+    def test_what_counts_for_nothing_and_was_surely_meant_is_pointed_out(
+        self, fields: str, line: int, field: str, said: str
+    ) -> None:
+        found = matter(fields)
+        assert found.is_usable, "other programs keep fields of theirs there"
+        (doubt,) = found.all_problems
+        assert (doubt.line, doubt.field) == (line, field)
+        assert said in doubt.message
+
+    def test_what_other_programs_keep_there_is_left_alone(self) -> None:
+        fields = "mode: subagent\ncolor: green\ntags: [garden]\ntools: [Read, mcp__almanac__get]"
+        assert matter(fields).all_problems == ()
 
     @override_settings(PARACHUTE_MODELS=["sonnet", "claude-opus-4-1"])
     @pytest.mark.parametrize(

@@ -80,6 +80,31 @@ def test_a_chat_is_renamed_for_every_tab(tab: Tab, other_tab: Tab) -> None:
     expect(other_tab.page.locator("#chats")).not_to_contain_text("an untitled thing")
 
 
+def test_a_chat_gets_tags_and_folders_that_its_agent_is_told_of(house: House, tab: Tab) -> None:
+    (house.up.vault / "Beds, old").mkdir()
+    tab.open_past("a tagged thing")
+
+    def write(choice: str, line: str, last: str) -> None:
+        tab.page.locator("#more > summary").click()
+        tab.page.get_by_role("button", name=choice).click()
+        tab.page.get_by_role("dialog").get_by_role("textbox").fill(line)
+        with tab.page.expect_response(lambda got: last in got.url + (got.request.post_data or "")):
+            tab.page.keyboard.press("Enter")
+
+    write("Tags…", "Fruit,  autumn ,", "autumn")
+    find = tab.page.get_by_role("searchbox", name="Find a chat")
+    find.fill("#autumn")
+    expect(tab.page.locator("#chats a")).to_have_text(["a tagged thing"])
+    write("Context…", "Beds, old", "Beds, old")
+    (told,) = house.program.http.get(f"/api/chat/{tab.session}/contexts").json()["contexts"]
+    assert told["path"] == "Beds, old"
+    write("Tags…", "fruit", "autumn")
+    find.fill("#fruit")
+    expect(tab.page.locator("#chats a")).to_have_text(["a tagged thing"])
+    find.fill("#autumn")
+    expect(tab.page.locator("#chats")).to_contain_text("No chat has this tag.")
+
+
 def test_a_chat_is_archived_and_another_is_deleted(house: House, tab: Tab, other_tab: Tab) -> None:
     tab.open_past("to be archived")
     tab.page.locator("#more > summary").click()

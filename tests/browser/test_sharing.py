@@ -51,7 +51,7 @@ def test_a_chat_is_shared_written_in_by_two_and_taken_back(house: House, tab: Ta
 def test_a_chat_stays_in_the_workspace_in_which_it_began(house: House, tab: Tab) -> None:
     with house.workspace("garden") as folder:
         where = tab.open().page.get_by_label("Workspace")
-        where.select_option("Garden")
+        where.select_option("in Garden")
         house.model.script("write it down", [])
         tab.ask("where do we stand?")
         for _ in range(2):

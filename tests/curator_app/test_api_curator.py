@@ -129,6 +129,16 @@ class TestPages:
         chat = await in_thread(self.page)(ada, f"/chat/{logged.session_id}")
         assert "update_title" in chat
 
+    async def test_its_dialog_says_where_it_was_switched_off(
+        self, logged: CuratorRun, ada: User, settings: Any
+    ) -> None:
+        path = f"/chat/{logged.session_id}/curator"
+        assert "switched off" not in await in_thread(self.page)(ada, path)
+        settings.PARACHUTE_CURATOR = False
+        assert "on this server (PARACHUTE_CURATOR)" in await in_thread(self.page)(ada, path)
+        await Workspace.objects.aupdate(curates=False)
+        assert "/workspaces/of/default#holds" in await in_thread(self.page)(ada, path)
+
     async def test_the_console_masks_what_is_private(
         self, logged: CuratorRun, person: Any, ada: User
     ) -> None:

@@ -43,8 +43,11 @@ def hash_in(page: Any) -> str:
 def test_a_list_names_each_file_and_what_is_wrong_in_it(as_ada_in: Client, file: Path) -> None:
     (file.parent / "broken.md").write_text("---\nmodel: [a]\n---\n")
     (file.parent / "a b&c<i>.md").write_text("---\nname: x\n---\n")
+    (file.parent / "odd.md").write_text("---\ntools: [Reed]\n---\n")
     page = text_of(as_ada_in.get("/agents"))
     assert "Keeps the notes on plants" in page
+    assert "line 2" in page
+    assert "Is Read meant?" in page, "though it can be used"
     assert "asks for more" in page
     assert "text was expected, and this is a list" in page
     assert "<i>" not in page

@@ -8,12 +8,15 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries as AtMost
 
 from agents_app.sandboxes import walls
 from agents_app.turns.said.opening import Opening, open_turn
 from parachute_site.pages.views import TOLD_AT_ONCE
 from sessions_app.access.caller import Caller
+from sessions_app.access.models import Workspace
+from sessions_app.labels import add_tag
 from sessions_app.models import EventType, Session, TurnStatus
 from tests.pages.browsing import Enter
 from tests.pages.conversations import ended, said_and_answered
@@ -125,6 +128,15 @@ def test_the_list_is_searched_by_what_stands_in_it(as_ada_in: Client, as_ada: Ca
     assert "No chat has these words" in as_ada_in.get("/rail?search=%00nothing").content.decode()
 
 
+def test_the_list_is_filtered_by_a_tag(as_ada_in: Client, as_ada: Caller) -> None:
+    said_and_answered(as_ada, "About plums")
+    add_tag(as_ada, said_and_answered(as_ada, "About pears").session_id, "Fruit trees")
+    found = as_ada_in.get("/rail?search=%23fruit+Trees").content.decode()
+    assert "About pears" in found
+    assert "plums" not in found
+    assert "No chat has this tag" in as_ada_in.get("/rail?search=%23pears").content.decode()
+
+
 def test_who_may_only_read_has_nothing_to_write_with(enter: Enter, vi: User, as_ada: Caller) -> None:
     talk = a_talk(as_ada, 1)
     Session.objects.update(visibility="workspace")
@@ -138,6 +150,16 @@ def test_the_home_of_who_may_only_read_says_so(enter: Enter, vi: User) -> None:
     assert "You may read here, and not write." in page
     assert "You are no member" not in page
     assert 'id="new"' not in page
+
+
+def test_an_archived_workspace_is_named_as_what_it_is(as_ada_in: Client, as_ada: Caller) -> None:
+    talk = a_talk(as_ada, 1)
+    Workspace.objects.update(archived_at=timezone.now())
+    for where in (talk, "/"):
+        page = as_ada_in.get(where).content.decode()
+        assert "a workspace that was archived" in page
+        assert "You may read here, and not write." not in page, "nobody's role is the reason"
+    assert "/workspaces/of/default" in as_ada_in.get(talk).content.decode()
 
 
 def test_the_home_of_who_is_in_no_workspace_says_who_can_help(enter: Enter, cy: User) -> None:

@@ -56,6 +56,7 @@ class TestInviting:
         assert (dora.is_staff, dora.has_usable_password()) == (False, False)
         browser = Client(enforce_csrf_checks=True)
         assert send(browser, link_in(page)).status_code == 302
+        assert "Set a password under Settings" in text_of(browser.get("/"))
         assert ONE in text_of(browser.get("/workspaces"))
         assert send(Client(enforce_csrf_checks=True), link_in(page)).status_code == 403
         assert link_in(page) not in text_of(as_ada_in.get(ONE)), "it is shown this once"
@@ -64,6 +65,7 @@ class TestInviting:
         self, as_ada_in: Client
     ) -> None:
         first = as_ada_in.post(f"{ONE}/invite", {"user": "dora", "role": "member"})
+        assert "invite them again for another link" in text_of(as_ada_in.get(ONE))
         second = as_ada_in.post(f"{ONE}/invite", {"user": "dora", "role": "viewer"})
         assert send(Client(enforce_csrf_checks=True), link_in(first)).status_code == 403
         assert send(Client(enforce_csrf_checks=True), link_in(second)).status_code == 302
@@ -85,7 +87,16 @@ class TestInviting:
 
     @pytest.mark.parametrize("name", ["", "a b", "x" * 151, "a/b"])
     def test_a_name_that_is_none_is_refused(self, name: str, as_ada_in: Client) -> None:
-        assert as_ada_in.post(f"{ONE}/invite", {"user": name, "role": "member"}).status_code == 422
+        page = as_ada_in.post(f"{ONE}/invite", {"user": name, "role": "member"})
+        assert page.status_code == 422
+        assert "Give a name" in text_of(page) or "no blanks, such as" in text_of(page)
+
+    @pytest.mark.parametrize(("host", "is_said"), [("localhost:3333", True), ("testserver", False)])
+    def test_a_link_that_leads_nowhere_else_says_so(
+        self, host: str, is_said: bool, as_ada_in: Client
+    ) -> None:
+        page = as_ada_in.post(f"{ONE}/invite", {"user": "dora", "role": "member"}, headers={"host": host})
+        assert ("works on this one only" in text_of(page)) is is_said
 
     def test_only_owners_invite(self, enter: Enter, ben: User, cy: User, as_cy: Caller) -> None:
         form = {"user": "dora", "role": "owner"}
@@ -108,7 +119,10 @@ def test_an_archived_one_is_not_offered(as_ada_in: Client, ada: User, tmp_path: 
     folder.mkdir()
     as_ada_in.post("/workspaces/new", {"name": "Garden", "slug": "garden", "vault_path": str(folder)})
     assert "Garden" in text_of(as_ada_in.get("/"))
+    starts = "/?workspace=garden"
+    assert starts in text_of(as_ada_in.get("/workspaces/of/garden"))
     as_ada_in.post("/workspaces/of/garden/archive")
+    assert starts not in text_of(as_ada_in.get("/workspaces/of/garden"))
     assert "Garden" not in text_of(as_ada_in.get("/"))
     assert "In the archive" in text_of(as_ada_in.get("/workspaces"))
     as_ada_in.post("/workspaces/of/garden/archive", {"back": "1"})

@@ -71,7 +71,10 @@ def _check_name(user: User) -> None:
     try:
         user.full_clean(exclude=["password"])
     except ValidationError as error:
-        raise Invalid.field("user", " ".join(error.messages)) from error
+        codes = {each.code for each in error.error_dict.get("username", [])}
+        said = _("A name has letters, digits and @ . + - _ and no blanks, such as ben.miller: at most 150.")
+        is_no_name = codes & {"invalid", "max_length", "blank"}
+        raise Invalid.field("user", said if is_no_name else " ".join(error.messages)) from error
 
 
 @transaction.atomic
