@@ -239,7 +239,12 @@ class _Client(discord.Client):
     def __init__(self, platform: DiscordPlatform) -> None:
         intents = discord.Intents.none()
         intents.guilds = intents.guild_messages = intents.dm_messages = intents.message_content = True
-        super().__init__(intents=intents, allowed_mentions=discord.AllowedMentions.none(), max_messages=None)
+        super().__init__(
+            intents=intents,
+            allowed_mentions=discord.AllowedMentions.none(),
+            max_messages=None,
+            guild_ready_timeout=0,  # nobody here waits to know all members of all guilds
+        )
         self._platform = platform
         self.tree: app_commands.CommandTree[Any] = app_commands.CommandTree(self)
         for name, about in COMMANDS.items():
