@@ -90,6 +90,10 @@ class Platform(Protocol):
     typing_lasts: float
     length: Callable[[str], int]
 
+    @property
+    def is_away(self) -> bool:
+        """It comes back by itself; until then nothing is heard."""
+
     async def open(self) -> str:
         """Signs in. The name that it has there."""
 

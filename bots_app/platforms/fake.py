@@ -54,6 +54,7 @@ class FakePlatform:
     edits_every = 0.0
     edits_every_in_groups = 0.0
     typing_lasts = 5.0
+    is_away = False
     length: Callable[[str], int] = staticmethod(len)
 
     def __init__(self, world: World, token: str = "good") -> None:  # noqa: S107

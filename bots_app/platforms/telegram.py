@@ -41,6 +41,7 @@ class TelegramPlatform:
     edits_every = 1.5
     edits_every_in_groups = 3.0
     typing_lasts = 5.0
+    is_away = False  # it raises instead
 
     def __init__(self, token: str, url: str = "") -> None:
         where = url.rstrip("/") or OFFICIAL

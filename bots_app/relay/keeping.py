@@ -137,6 +137,8 @@ class Keeper:
                 news.cancel()
                 self._news[order.platform].clear()
                 now = self._orders[order.platform]
+                state = BotState.RECONNECTING if platform.is_away else BotState.RUNNING
+                await in_thread(bots.is_now)(order.platform, state)
                 if now.test is not None:
                     await self._test(now)
                 is_same = (now.number, now.token, now.is_on) == (order.number, order.token, order.is_on)
