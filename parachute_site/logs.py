@@ -23,7 +23,7 @@ class WithoutLinks(logging.Filter):
 
 # As Telegram and Discord make them. Libraries put them into addresses, and addresses into errors.
 _TOKENS = re.compile(
-    r"\b\d{5,20}:[A-Za-z0-9_-]{20,}|\b[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{5,8}\.[A-Za-z0-9_-]{20,}"
+    r"(?<!\d)\d{5,20}:[A-Za-z0-9_-]{20,}|\b[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{5,8}\.[A-Za-z0-9_-]{20,}"
 )
 
 

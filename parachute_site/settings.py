@@ -182,6 +182,7 @@ LOGGING = {
         "daphne": {"level": "WARNING"},
         "celery": {"level": "WARNING"},
         "aiohttp.access": {"level": "WARNING"},
+        "telegram.request": {"level": "CRITICAL"},  # each error comes back to us, with a traceback here
         "httpx": {"level": "WARNING"},  # a line for each poll, with the token in its address
         "discord": {"level": "WARNING"},
         "django.request": {"level": "ERROR"},

@@ -81,8 +81,10 @@ class Answer:
     async def _stream(self, listening: asyncio.Task[None]) -> None:
         while not listening.done():
             news = asyncio.ensure_future(self._news.wait())
-            await asyncio.wait({news, listening}, return_when=asyncio.FIRST_COMPLETED)
-            news.cancel()
+            try:
+                await asyncio.wait({news, listening}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                news.cancel()
             self._news.clear()
             if listening.done():
                 break

@@ -132,9 +132,7 @@ class Keeper:
         talk = asyncio.ensure_future(import_module("bots_app.relay.talking").Talk(platform).run())
         try:
             while not talk.done():
-                news = asyncio.ensure_future(self._news[order.platform].wait())
-                await asyncio.wait({talk, news}, timeout=bots.SAID_EVERY, return_when=asyncio.FIRST_COMPLETED)
-                news.cancel()
+                await _first_of(talk, self._news[order.platform], bots.SAID_EVERY)
                 self._news[order.platform].clear()
                 now = self._orders[order.platform]
                 state = BotState.RECONNECTING if platform.is_away else BotState.RUNNING
@@ -148,6 +146,14 @@ class Keeper:
         finally:
             talk.cancel()
             await asyncio.gather(talk, return_exceptions=True)
+
+
+async def _first_of(task: "asyncio.Future[Any]", event: asyncio.Event, at_most: float | None = None) -> None:
+    news = asyncio.ensure_future(event.wait())
+    try:
+        await asyncio.wait({task, news}, timeout=at_most, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        news.cancel()
 
 
 @dataclass

@@ -23,7 +23,7 @@ DISPATCH, HEARTBEAT, IDENTIFY, RESUME, RECONNECT, INVALID, HELLO, ACK = 0, 1, 2,
 @dataclass
 class DiscordServer(Town):
     name: str = "discord"
-    token: str = "Tm90QVRva2VuQXRBbGw.Gk1234.abcdefghijklmnopqrstuvwxyz0123"
+    token: str = "OTAwMDAwMDAwMDAwMDAwMDAx.Gk1234.abcdefghijklmnopqrstuvwxyz0123"
     account: str = "parachute"
     chats: dict[str, list[Shown]] = field(default_factory=lambda: defaultdict(list))
 
@@ -124,7 +124,7 @@ class DiscordServer(Town):
         """The connection of the gateway, without a word."""
         assert self._socket is not None
         socket, self._socket = self._socket, None
-        transport = socket._req.transport if socket._req else None  # type: ignore[attr-defined]
+        transport = socket._req.transport if socket._req else None
         if transport is not None:
             transport.abort()
 
@@ -160,7 +160,7 @@ class DiscordServer(Town):
         return number
 
     def _message(self, who: str, chat: str, text: str) -> dict[str, Any]:
-        message = {
+        message: dict[str, Any] = {
             "id": str(next(self._ids)),
             "channel_id": chat.lstrip("-"),
             "author": _person(who),
