@@ -1,10 +1,9 @@
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 
 from agents_app.sandboxes import walls
 from bots_app.models import PairingRequest, PlatformName
@@ -30,6 +29,7 @@ from tests.api.conftest import (  # noqa: F401
     worker,
 )
 from tests.bots.telegram_server import TelegramServer
+from tests.pages.conftest import as_ada_in, enter  # noqa: F401
 
 EVE = "4242"  # a stranger, by her number
 PETE = "4343"
@@ -92,13 +92,3 @@ def request_of(who: str) -> PairingRequest:
 async def let_in(caller: Caller, who: str, **more: Any) -> PairingRequest:
     request = await in_thread(request_of)(who)
     return await in_thread(pairing.approve)(caller, request.pk, Approval(**{"trust_level": "vault", **more}))
-
-
-@pytest.fixture
-def linked(ada: User) -> Iterator[Callable[..., Any]]:
-    from bots_app.models import BotUser
-
-    def link(who: str, user: User) -> None:
-        BotUser.objects.filter(platform_user_id=who).update(user=user)
-
-    yield link

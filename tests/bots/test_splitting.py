@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from bots_app.platforms.markdown import as_discord, as_telegram
 from bots_app.platforms.telegram import TelegramPlatform
 from bots_app.relay.splitting import split
+from tests.bots.telegram_server import _problem_in
 
 FAMILY = "👨‍👩‍👧"
 PARTS = st.sampled_from(
@@ -53,8 +54,6 @@ def test_pieces_of_a_text_that_grows_stay_as_they_are(text: str, more: str) -> N
 @given(text=TEXTS)
 @settings(max_examples=200, deadline=None)
 def test_marks_are_what_telegram_reads(text: str) -> None:
-    from tests.bots.telegram_server import _problem_in
-
     assert _problem_in(as_telegram(text)) == ""
 
 

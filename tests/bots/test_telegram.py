@@ -1,5 +1,7 @@
 """Whole conversations over the real wire: the library talks to a Bot API server of ours."""
 
+import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -8,7 +10,7 @@ from django.utils import timezone
 
 from agents_app.runtimes.scripted import Say, ScriptedRuntime, Use
 from bots_app.models import BotUser, Delivery, Heard, PairingRequest
-from bots_app.services import linking, pairing
+from bots_app.services import linking, pairing, saying
 from sessions_app.access.caller import Caller
 from sessions_app.models import Message, Session, Turn
 from sessions_app.threads import in_thread
@@ -305,15 +307,11 @@ async def test_what_cannot_arrive_is_shown_and_can_be_sent_again(
     delivery = await _failed()
     assert "bot was blocked" in delivery.problem
     open_house.closed.clear()
-    from bots_app.services import saying
-
     assert await in_thread(saying.again)(delivery)
     await open_house.reads(EVE, "Better late.")
 
 
 async def _failed() -> Delivery:
-    import asyncio
-
     async with asyncio.timeout(10):
         while (found := await Delivery.objects.filter(state="failed").afirst()) is None:
             await asyncio.sleep(0.02)
@@ -323,8 +321,6 @@ async def _failed() -> Delivery:
 async def test_more_than_ten_messages_a_minute_are_not_taken_and_that_is_said_once(
     open_house: TelegramServer, as_ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from datetime import timedelta
-
     monkeypatch.setattr("bots_app.services.hearing.BURST", timedelta(0))
     monkeypatch.setattr("bots_app.services.opening.BURST", timedelta(0))
     await let_eve_in(open_house, as_ada)
