@@ -1,9 +1,14 @@
+import logging
 from uuid import UUID
 
 from celery import shared_task
+from django.conf import settings
 
 from agents_app.turns.held import idling, leases
 from agents_app.turns.running import announcing
+from agents_app.turns.said.deleting import CleanUp
+
+log = logging.getLogger(__name__)
 
 
 @shared_task
@@ -31,3 +36,10 @@ def tell_what_is_over() -> None:
 @shared_task
 def complete_idle_sessions() -> None:
     idling.sweep()
+
+
+@shared_task
+def clean_up_old_sessions() -> None:
+    if days := settings.PARACHUTE_CLEANUP_DAYS:
+        gone = CleanUp(days).delete()
+        log.info("%d archived chats of more than %d days ago were deleted.", gone, days)

@@ -5,9 +5,12 @@ link, and each line is one append of a file that is locked meanwhile.
 """
 
 import json
+from collections.abc import Collection
+from contextlib import suppress
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.utils import timezone
@@ -30,6 +33,22 @@ def append(vault: Path, day: date, line: dict[str, Any]) -> None:
     text = json.dumps(line, ensure_ascii=False) + "\n"
     with Folder.at(vault) as top, top.below(*FOLDER, make=True) as folder:
         folder.append(f"{day.isoformat()}.jsonl", text.encode())
+
+
+def take_away(vault: Path, day: date, session_ids: Collection[UUID]) -> None:
+    """The lines of these chats, where there are any. Raises OSError."""
+    unwanted = {str(session_id) for session_id in session_ids}
+    with Folder.at(vault) as top, suppress(FileNotFoundError), top.below(*FOLDER) as folder:
+        folder.keep_lines(f"{day.isoformat()}.jsonl", lambda line: _session_of(line) not in unwanted)
+
+
+def _session_of(line: bytes) -> Any:
+    try:
+        told = json.loads(line)
+    except (ValueError, RecursionError):  # somebody else's
+        return None
+    session_id = told.get("session_id") if isinstance(told, dict) else None
+    return session_id if isinstance(session_id, str) else None
 
 
 def today(workspace: Workspace, now: datetime | None = None) -> date:

@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from curator_app import activity, cleaning
-from curator_app.models import CuratorRun, RunStatus
+from curator_app.models import CuratorRun
 from sessions_app.access.tokens import SessionToken
 from sessions_app.errors import Conflict, Invalid, NotFound, ParachuteError
 from sessions_app.models import EventType, Session, TitleSource
@@ -20,9 +20,8 @@ class CannotLog(ParachuteError):
 
 
 def is_alive(token: SessionToken) -> bool:
-    """Whether the run that it was made for runs."""
-    running = CuratorRun.objects.filter(status=RunStatus.RUNNING, session=token.session_id)
-    return running.filter(pk=token.holder).exists()
+    """Whether the run that it was made for runs, and has not been given to another worker since."""
+    return CuratorRun.objects.living(token.holder).filter(session=token.session_id).exists()
 
 
 @transaction.atomic
@@ -66,8 +65,9 @@ def log_activity(token: SessionToken, text: str) -> str:
         if run.activity:
             return run.activity
         day = activity.today(session.workspace, now)
-        _note(run, "log_activity", activity=line, day=day)
-    if activity.belongs_in_vault(session):
+        is_for_all = activity.belongs_in_vault(session)
+        _note(run, "log_activity", activity=line, day=day, is_in_vault=is_for_all)
+    if is_for_all:
         try:
             activity.append(Path(session.workspace.vault_path), day, _as_line(session, run, line, now))
         except OSError as error:
@@ -91,7 +91,7 @@ def _locked(token: SessionToken) -> tuple[CuratorRun, Session]:
     """The run and its session, while it runs, and nobody else changes them before the transaction is over."""
     found = Session.objects.select_for_update(of=("self",)).filter(pk=token.session_id)
     session = found.select_related("workspace").first()
-    run = CuratorRun.objects.filter(pk=token.holder, status=RunStatus.RUNNING).first()
+    run = CuratorRun.objects.living(token.holder).first()
     if session is None or run is None:
         raise NotFound
     return run, session

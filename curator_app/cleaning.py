@@ -2,11 +2,12 @@
 
 import re
 
-from sessions_app.storable import seen, storable
+from sessions_app.storable import seen, storable, without_hidden
 
 LONGEST_TITLE = 80
 LONGEST_SUMMARY = 1_000
 LONGEST_ACTIVITY = 500
+DEEPEST = 8  # markup within markup: what is left when the inner is gone may be some again
 LONGEST_TAG = 200  # of markup: beyond it a "<" is a sign like any other
 
 # Of markup that models write. What else stands in angles may be meant: `Vec<T>`.
@@ -50,8 +51,10 @@ def shortened(text: str, most: int) -> str:
 
 
 def _plain(text: str) -> str:
-    bounded = storable(text[: 4 * LONGEST_SUMMARY])
-    return seen(_SPACES.sub(" ", _TAG.sub("", _LINK.sub(r"\1", bounded))))
+    plain = without_hidden(_SPACES.sub(" ", storable(text[: 4 * LONGEST_SUMMARY])))
+    for _ in range(DEEPEST):
+        plain = _TAG.sub("", _LINK.sub(r"\1", plain))
+    return seen(_SPACES.sub(" ", plain))
 
 
 def _bare(line: str) -> str:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import uuid
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.db import models
@@ -26,6 +27,11 @@ ENDED = (RunStatus.DONE, RunStatus.FAILED, RunStatus.SKIPPED)
 
 
 class CuratorRunQuerySet(models.QuerySet[Any]):
+    def living(self, life: str) -> CuratorRunQuerySet:
+        """The run of this `life`, if it runs."""
+        run_id, _, started_at = life.partition(" ")
+        return self.filter(pk=run_id, started_at=datetime.fromisoformat(started_at), status=RunStatus.RUNNING)
+
     def visible_to(self, caller: Caller) -> CuratorRunQuerySet:
         return self.filter(seen_by(caller, "session"))
 
@@ -58,6 +64,7 @@ class CuratorRun(models.Model):
     summary_after = models.TextField(blank=True)
     activity = models.TextField(blank=True)  # the line of the day
     day = models.DateField(null=True)  # on which it was logged, in the workspace's time zone
+    is_in_vault = models.BooleanField(default=False)  # the line, until others may not read it
     model = models.CharField(max_length=100, blank=True)
     usage = models.JSONField(default=dict)
     cost_usd = models.DecimalField(max_digits=12, decimal_places=6, default=0)
@@ -71,6 +78,7 @@ class CuratorRun(models.Model):
         indexes = [
             models.Index(fields=["session", "-created_at"], name="curator_runs_of_a_session"),
             models.Index(fields=["day"], name="curator_days", condition=Q(day__isnull=False)),
+            models.Index(fields=["session"], name="curator_lines_in_vaults", condition=Q(is_in_vault=True)),
             models.Index(
                 fields=["status", "started_at"],
                 name="curator_runs_not_over",
@@ -99,6 +107,11 @@ class CuratorRun(models.Model):
 
     def __str__(self) -> str:
         return str(self.pk)  # the console shows it to operators, and the chat may be private
+
+    @property
+    def life(self) -> str:
+        """From one claim to its end. A run that was put back has another one with its next worker."""
+        return f"{self.pk} {self.started_at.isoformat() if self.started_at else ''}"
 
     @property
     def is_over(self) -> bool:

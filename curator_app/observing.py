@@ -43,6 +43,7 @@ CODE = Path(__file__).resolve().parents[1]
 TOO_LONG = f"It took longer than {services.GIVEN_UP_AFTER:.0f} seconds and was given up."
 # What the CLI would hand on to them: its pass for our door, and a token for its own helpers.
 NOT_THEIRS = ("ANTHROPIC_API_KEY", "CLAUDE_CODE_MESSAGING_TOKEN")
+CONNECTED = "connected"
 NO_TOOLS = "Its tools could not be started."
 THE_MODELS_OWN = frozenset({"invalid", "conflict"})
 LONGEST_TROUBLE = 300
@@ -136,9 +137,9 @@ async def _once(look: Look, sdk_session: UUID, runtime: Runtime, heard: Heard) -
 
 
 def _check_tools(ready: Ready) -> None:
-    """A server that did not come up leaves a curator that can only talk."""
+    """A server that did not come up, or not before the CLI went on, leaves a curator that can only talk."""
     states = {each.get("name"): each.get("status") for each in ready.mcp_servers}
-    if states.get(SERVER) == "failed":
+    if states.get(SERVER, CONNECTED) != CONNECTED:
         raise NoTools("mcp_connection_failed", NO_TOOLS)
 
 
@@ -171,7 +172,7 @@ def _server(look: Look) -> dict[str, Any]:
     arguments += ["--title-is-set"] if look.exchange.is_title_a_persons else []
     environment = {
         handed.ADDRESS: settings.PARACHUTE_WEB,
-        handed.TOKEN: issue(Audience.CURATOR, session_id, look.run.pk),
+        handed.TOKEN: issue(Audience.CURATOR, session_id, look.run.life),
         "PYTHONPATH": str(CODE),
         **dict.fromkeys(NOT_THEIRS, ""),
     }

@@ -3,9 +3,12 @@
 The moves of a run are conditional UPDATEs; what a tool of the curator changes is written in `changes.py`.
 """
 
+import logging
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -15,11 +18,14 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from curator_app import activity
 from curator_app.errors import CannotUndo, CuratorIsOff, NothingToLookAt
-from curator_app.models import CuratorRun, RunStatus
+from curator_app.models import ENDED, CuratorRun, RunStatus
 from curator_app.told import last_run, on_the_wire
+from sessions_app import copies
 from sessions_app import services as sessions
 from sessions_app.access.caller import Caller
+from sessions_app.access.models import Workspace
 from sessions_app.errors import NotFound
 from sessions_app.models import (
     EventType,
@@ -32,6 +38,8 @@ from sessions_app.models import (
 )
 from sessions_app.models.session import OF_BOTS
 from sessions_app.streaming.log import record
+
+log = logging.getLogger(__name__)
 
 FIRST = frozenset({1, 3, 5})
 EVERY = 10
@@ -126,9 +134,11 @@ def is_busy() -> bool:
 
 
 def _claimable() -> QuerySet[CuratorRun]:
+    """Not what waits where the curator has been turned off meanwhile: nobody pays for that."""
     running = CuratorRun.objects.filter(session=OuterRef("session"), status=RunStatus.RUNNING)
-    waiting = CuratorRun.objects.filter(status=RunStatus.QUEUED).exclude(Exists(running))
-    return waiting.order_by("created_at")
+    waiting = CuratorRun.objects.filter(status=RunStatus.QUEUED, session__workspace__curates=True)
+    found = waiting.exclude(Exists(running)).order_by("created_at")
+    return found if settings.PARACHUTE_CURATOR else found.none()
 
 
 def claim_next() -> CuratorRun | None:
@@ -207,13 +217,36 @@ def _end(run_id: UUID, sdk_session: UUID | None, *, forget: bool = False, **colu
 
 
 def sweep() -> bool:
-    """Those whose worker was killed have failed. Says whether any waits."""
+    """Those whose worker was killed have failed. Says whether any waits that could be claimed."""
     lost = CuratorRun.objects.filter(
         status=RunStatus.RUNNING, started_at__lt=timezone.now() - LOST_AFTER
     ).values_list("pk", flat=True)
     for run_id in list(lost):
         fail(run_id, LOST)
-    return CuratorRun.objects.filter(status=RunStatus.QUEUED).exists()
+    return _claimable().exists()
+
+
+def take_lines_back() -> None:
+    """Out of the vaults: the lines of chats that are private where others have come to read, or that are not
+    shared any more."""
+    closed = Session.objects.filter(copies.is_closed())
+    lines = CuratorRun.objects.filter(is_in_vault=True, status__in=ENDED, session__in=closed)
+    for workspace in Workspace.objects.filter(pk__in=lines.values("session__workspace")):
+        try:
+            _take_back(workspace, lines.filter(session__workspace=workspace))
+        except OSError as error:
+            log.warning("The log of the day in %s could not be changed: %s", workspace.slug, error.strerror)
+
+
+def _take_back(workspace: Workspace, lines: QuerySet[CuratorRun]) -> None:
+    """Raises OSError: what is left is tried again."""
+    of_day = defaultdict[date, dict[UUID, UUID]](dict)
+    for run in lines:
+        assert run.day  # what is logged has one
+        of_day[run.day][run.pk] = run.session_id
+    for day, runs in of_day.items():
+        activity.take_away(Path(workspace.vault_path), day, {*runs.values()})
+        CuratorRun.objects.filter(pk__in=runs).update(is_in_vault=False)
 
 
 @transaction.atomic

@@ -15,3 +15,4 @@ def observe() -> None:
 def sweep() -> None:
     if services.sweep():
         observe()
+    services.take_lines_back()

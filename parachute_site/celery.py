@@ -6,6 +6,7 @@ from typing import Any
 
 from celery import Celery
 from celery.exceptions import SecurityWarning
+from celery.schedules import crontab
 from celery.signals import setup_logging, worker_ready, worker_shutdown, worker_shutting_down
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "parachute_site.settings")  # noqa: TID251
@@ -45,6 +46,10 @@ app.conf.update(
         "sweep-curator": {"task": "curator_app.tasks.sweep", "schedule": 15.0},
         "index-sessions": {"task": "sessions_app.tasks.index_sessions", "schedule": 10.0},
         "index-changed": {"task": "sessions_app.tasks.index_changed", "schedule": 60.0},
+        "clean-up-old-sessions": {
+            "task": "agents_app.tasks.clean_up_old_sessions",
+            "schedule": crontab(hour=3, minute=10),
+        },
         "seal-audit": {"task": "permissions_app.tasks.seal_audit", "schedule": 60.0},
     },
 )

@@ -68,6 +68,8 @@ class Environment:
     curator: bool
     curator_model: str
     bots: Mapping[str, BotAccess]
+    embeddings_url: str
+    cleanup_days: int  # 0: nothing is ever deleted by itself
     debug: bool
 
     @property
@@ -136,6 +138,8 @@ def load(folder: Path | None = None) -> Environment:
         curator=read.bool("PARACHUTE_CURATOR", default=True),
         curator_model=read.str("PARACHUTE_CURATOR_MODEL", default="") or "claude-haiku-4-5-20251001",
         bots={name: _bot(read, name) for name in ("telegram", "discord")},
+        embeddings_url=_web_address(read, "PARACHUTE_EMBEDDINGS_URL"),
+        cleanup_days=_days(read, "PARACHUTE_CLEANUP_DAYS"),
         debug=read.bool("DEBUG", default=False),
     )
 
@@ -186,16 +190,11 @@ def _set_by(read: environ.FileAwareEnv) -> tuple[str, ...]:
 
 
 def _bot(read: environ.FileAwareEnv, platform: str) -> BotAccess:
-    token, url = f"{platform.upper()}_BOT_TOKEN", f"{platform.upper()}_API_URL"
+    token = f"{platform.upper()}_BOT_TOKEN"
     given = read.str(token, default="").strip()
     named = f"{token}_FILE" if f"{token}_FILE" in os.environ else token
-    return BotAccess(given, _address(url, read.str(url, default="")), named if given else "")
-
-
-def _address(name: str, given: str) -> str:
-    if not given or given.startswith(("http://", "https://")):
-        return given.rstrip("/")
-    raise BadEnvironment(f"{name} is {given!r}. Set it to an address such as https://bots.example.")
+    url = _web_address(read, f"{platform.upper()}_API_URL").rstrip("/")
+    return BotAccess(given, url, named if given else "")
 
 
 def _run_folder(home: Path) -> Path:
@@ -240,11 +239,23 @@ def _limits(read: environ.FileAwareEnv) -> Limits:
     )
 
 
+def _web_address(read: environ.FileAwareEnv, name: str) -> str:
+    given = read.str(name, default="")
+    if given and not given.startswith(("http://", "https://")):
+        raise BadEnvironment(f"{name} is {given!r}. Give an address that begins with http:// or https://.")
+    return str(given)
+
+
 def _count(read: environ.FileAwareEnv, name: str, default: int) -> int:
     given = str(read.str(name, default=str(default)))
     if given.isascii() and given.isdigit() and int(given) > 0:
         return int(given)
     raise BadEnvironment(f"{name} is {given!r}. Set it to a whole number above 0.")
+
+
+def _days(read: environ.FileAwareEnv, name: str) -> int:
+    """0, which is never, where it is not set."""
+    return _count(read, name, 0) if read.str(name, default="") else 0
 
 
 def _words(given: str) -> tuple[str, ...]:

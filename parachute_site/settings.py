@@ -153,6 +153,9 @@ PARACHUTE_PLATFORMS = {
     "telegram": "bots_app.platforms.telegram.TelegramPlatform",
     "discord": "bots_app.platforms.discord.DiscordPlatform",
 }
+PARACHUTE_EMBEDDINGS_URL = ENVIRONMENT.embeddings_url
+PARACHUTE_EMBEDDER = f"sessions_app.search.embeddings.{'served' if PARACHUTE_EMBEDDINGS_URL else 'words'}"
+PARACHUTE_CLEANUP_DAYS = ENVIRONMENT.cleanup_days
 PARACHUTE_WEB = ENVIRONMENT.web
 PARACHUTE_AGENT_ENVIRONMENT = env.for_agents()
 

@@ -29,6 +29,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("days/<day:day>", curator.days, name="day"),
     path("inbox", views.inbox, name="inbox"),
     path("rail", views.rail, name="rail"),
+    path("rail/filters", views.rail_filters, name="rail_filters"),
     path("agents", agents.show, name="agents"),
     path("agents/new", agents.new, name="agent-new"),
     path("agents/of/<str:slug>", agents.one, name="agent"),

@@ -5,19 +5,23 @@ from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Query, Router
 from pydantic import Field
 
-from sessions_app import labels, reading, services
+from sessions_app import labels, reading, services, stats
 from sessions_app.access.caller import Caller
 from sessions_app.files import attachments
 from sessions_app.files.downloads import DESCRIBED as FILE
+from sessions_app.history import segments
 from sessions_app.schemas import (
     PendingTurn,
+    SegmentOut,
     SessionDetail,
     SessionList,
     SessionOut,
+    Stats,
     TagCounts,
     TagOrder,
     Tags,
     Text,
+    Transcript,
     Wire,
     refusals,
 )
@@ -94,6 +98,45 @@ def _detail(caller: Caller, session_id: UUID) -> SessionDetail:
         children=[SessionOut.of(child) for child in found["children"]],
         **found["contributed"],
     )
+
+
+class TranscriptQuery(Wire):
+    segment: Annotated[int | None, Field(ge=0, description="This one alone")] = None
+    full: Annotated[bool, Field(description="All of them")] = False
+    after_compact: Annotated[bool, Field(description="What its model still reads word for word")] = False
+
+
+@router.get(
+    "/chat/{uuid:session_id}/transcript",
+    response={200: Transcript, **refusals(401, 403, 404, 422)},
+    summary="A long conversation in parts",
+    description="The last part, unless another is asked for. A part begins where the context of the model "
+    "was compacted, or where the one before it was long.",
+)
+async def get_transcript(request: HttpRequest, session_id: UUID, query: Query[TranscriptQuery]) -> Any:
+    chosen = segments.Chosen(query.segment, is_full=query.full, is_after_compact=query.after_compact)
+    return await in_thread(_transcript)(caller_of(request), session_id, chosen)
+
+
+def _transcript(caller: Caller, session_id: UUID, chosen: segments.Chosen) -> Transcript:
+    messages, parts = segments.transcript(reading.visible(caller, session_id), chosen)
+    told = [
+        SegmentOut(
+            index=part.index,
+            start=part.started,
+            end=part.ended,
+            is_compacted=part.is_compacted,
+            message_count=part.message_count,
+            preview=part.preview,
+        )
+        for part in parts.segments
+    ]
+    return Transcript(messages=messages, segments=told, segment_count=len(told), skipped_lines=parts.skipped)
+
+
+@router.get("/stats", response={200: Stats, **refusals(401, 403)}, summary="How much there is")
+async def get_stats(request: HttpRequest) -> Any:
+    return await in_thread(stats.stats)(caller_of(request))
 
 
 @router.get(

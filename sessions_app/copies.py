@@ -60,7 +60,8 @@ def _sessions() -> QuerySet[Session]:
     return Session.objects.select_related("workspace", "created_by", "copy")
 
 
-def _is_closed() -> Q:
+def is_closed() -> Q:
+    """The sessions of which nothing is to lie in their vault: private ones where others work there too."""
     in_company = Workspace.objects.annotate(people=Count("memberships")).filter(people__gt=1)
     return Q(visibility=Visibility.PRIVATE, workspace__in=in_company)
 
@@ -68,11 +69,11 @@ def _is_closed() -> Q:
 def _wanted() -> QuerySet[Session]:
     stale = Q(copy=None) | Q(copy__written_at__lt=F("last_accessed"))
     found = _sessions().filter(stale, workspace__writes_copies=True, message_count__gt=0)
-    return found.exclude(_is_closed()).order_by("last_accessed")
+    return found.exclude(is_closed()).order_by("last_accessed")
 
 
 def _unwanted() -> QuerySet[Session]:
-    return _sessions().filter(_is_closed(), copy__isnull=False)
+    return _sessions().filter(is_closed(), copy__isnull=False)
 
 
 def _tried(session: Session, change: Callable[[Session], None]) -> bool:

@@ -207,6 +207,58 @@ class TagCounts(Wire):
     tags: list[TagCount]
 
 
+class SessionCounts(Wire):
+    total: int
+    archived: int
+    children: int = Field(description="Started by another session")
+    by_source: dict[str, int] = Field(examples=[{"parachute": 12, "telegram": 3}])
+    by_agent: dict[str, int] = Field(examples=[{"default": 15}])
+
+
+class TurnCounts(Wire):
+    total: int
+    by_status: dict[str, int] = Field(examples=[{"done": 40, "failed": 1}])
+
+
+class IndexedCounts(Wire):
+    notes: int
+    chunks: int
+
+
+class Memory(Wire):
+    mb: float = Field(description="Of the web process that answers", examples=[118.4])
+
+
+class Stats(Wire):
+    """Of what you may see."""
+
+    sessions: SessionCounts
+    turns: TurnCounts
+    tags: int
+    indexed: IndexedCounts
+    memory: Memory
+
+
+class SegmentOut(Wire):
+    index: int
+    start: str = Field(description="The time of its first row", examples=["2026-11-18T10:33:27.863Z"])
+    end: str
+    is_compacted: bool = Field(description="Its model has read a summary of it since, and no more")
+    message_count: int = Field(description="What people said, and messages of the agent")
+    preview: str = Field(
+        description="How the first message in it begins", examples=["When do quinces ripen?"]
+    )
+
+
+class Transcript(Wire):
+    messages: list[dict[str, Any]] = Field(description="As in `GET /api/chat/{id}`")
+    segments: list[SegmentOut]
+    segment_count: int
+    skipped_lines: int = Field(
+        description="Of the file, that are no rows: torn, or not the CLI's", examples=[0]
+    )
+
+
 class PendingTurn(Wire):
     turn_id: UUID
     message: str

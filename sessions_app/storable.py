@@ -14,6 +14,10 @@ _UNSEEN = (
 )
 # Joiners, variations and tags are part of the emoji or the letter before them, which ASCII has none of.
 _PART_OF_ONE = r"(?<=[^\x00-\x7f])[\u200c\u200d\u180b-\u180f\ufe00-\ufe0f\U000e0020-\U000e01ef]+"
+_JOINS = r"\u200c\u200d\u180b-\u180f\ufe00-\ufe0f"
+_HIDDEN = re.compile(rf"(?![\s{_JOINS}])[{_UNSEEN}]")
+# Behind ASCII they join nothing, and more than two in a row carry words of their own.
+_JOINS_NOTHING = re.compile(rf"(?:(?<=[\x00-\x7f])|^|(?<=[{_JOINS}][{_JOINS}]))[{_JOINS}]+")
 _SEEN = re.compile(rf"[^{_UNSEEN}](?:.*[^{_UNSEEN}])?(?:{_PART_OF_ONE})?", re.DOTALL)
 
 
@@ -25,6 +29,12 @@ def seen(text: str) -> str:
     """From the first character that can be seen to the last; empty where none can."""
     found = _SEEN.search(text)
     return found[0] if found else ""
+
+
+def without_hidden(text: str) -> str:
+    """What is left of it for somebody who reads: no controls, nothing that turns text around, and no letters
+    that only machines see. Spaces and lines stay, and so do the joiners of emoji and of scripts."""
+    return _JOINS_NOTHING.sub("", _HIDDEN.sub("", text))
 
 
 def storable(value: Any) -> Any:

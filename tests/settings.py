@@ -19,6 +19,7 @@ SECRET_KEY = "only for tests"
 PARACHUTE_BUS = "sessions_app.streaming.bus.memory"
 PARACHUTE_RUNTIME = "agents_app.runtimes.scripted"
 PARACHUTE_CURATOR = False  # but for the tests of it: no other is to be about what it does beside
+PARACHUTE_EMBEDDER = ""  # but for its own tests: the others are to be about words
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 if ENVIRONMENT.database_url is None:
     DATABASES["default"]["TEST"] = {"NAME": str(_folder / "test.sqlite3")}

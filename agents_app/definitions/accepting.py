@@ -21,6 +21,7 @@ from sessions_app.access.models import Role, Workspace
 from sessions_app.errors import Conflict, Forbidden
 
 TOOL = "agent-rights"
+FOR_OPERATORS = "bash"  # behind a wall no command asks anyway, and below full trust without one each does
 
 
 def counting(workspace: Workspace, definitions: Iterable[Definition]) -> dict[str, tuple[Rights, Any]]:
@@ -45,6 +46,8 @@ def accept(caller: Caller, workspace: Workspace, definition: Definition, seen: s
     if seen and seen != wanted.hash:
         raise Conflict(_("The file asks for something else by now. Read it again."))
     before = held(workspace, definition.slug)
+    if not caller.is_operator and FOR_OPERATORS in before.beyond(wanted):
+        raise Forbidden(_("Commands that run without asking run on the whole computer: an operator accepts."))
     with transaction.atomic():
         AgentRights.objects.update_or_create(
             workspace=workspace,

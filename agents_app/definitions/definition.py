@@ -16,6 +16,7 @@ from agents_app.definitions.rights import Rights
 from agents_app.definitions.schema import Fields, Problem, Servers, fields_of
 from agents_app.rights.models import is_allowed_model
 from agents_app.tools.offered import OFFERED
+from sessions_app.storable import is_storable
 
 DEFAULT = "default"
 LONGEST_SLUG = 100
@@ -112,6 +113,10 @@ def defined(slug: str, path: str, content: bytes) -> Definition:
         line = content[: error.start].count(b"\n") + 1
         shown = content.decode(errors="replace")
         return Definition(slug, path, problems=(Problem("This is no text in UTF-8.", line=line),), text=shown)
+    if not is_storable(text):
+        line = text[: text.index("\0")].count("\n") + 1
+        said = "There is a character in it that is no text (NUL)."
+        return Definition(slug, path, problems=(Problem(said, line=line),), text=text)
     try:
         matter = read(text)
     except NotRead as problem:
@@ -162,11 +167,12 @@ def _unique(names: Iterable[str] | None) -> tuple[str, ...] | None:
 
 
 def _servers(given: Servers) -> tuple[str, ...]:
-    """One that is written out in the file is named with what it is: another command is another server."""
+    """One that is written out in the file is named with what it is: another command is another server. All of
+    its hash is kept: somebody could find two servers, one of them harmless, that share a part of it."""
     if isinstance(given, list):
         return _unique(given) or ()
     return tuple(f"{name}={_hash(config)}" for name, config in given.items())
 
 
 def _hash(config: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(config, sort_keys=True, default=str).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(config, sort_keys=True, default=str).encode()).hexdigest()

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from agents_app.definitions import files
@@ -13,7 +14,7 @@ from agents_app.definitions.definition import DEFAULT, ENDING, Definition, defin
 from sessions_app.access.caller import MAY_WRITE, Caller
 from sessions_app.access.models import Workspace
 from sessions_app.errors import Conflict, Forbidden, Invalid, NotFound, TooLarge
-from sessions_app.files.folders import Folder
+from sessions_app.files.folders import Folder, Unexpected
 from sessions_app.storable import is_storable
 
 FIELD = "content"
@@ -46,7 +47,8 @@ def save(
     path = there.definition.path if there else ""
     if read is not None and read != (there.definition.digest if there and path else ""):
         raise _changed()
-    with _writing(slug):
+    with transaction.atomic(), _writing(slug):
+        Workspace.objects.select_for_update(of=("self",)).get(pk=workspace.pk)  # one who saves at a time
         if path:
             _overwrite(workspace, Path(path), content, before=there.definition if there else None)
         else:
@@ -93,6 +95,9 @@ def _changed() -> Conflict:
 def _check(slug: str, content: str) -> None:
     if not is_slug(slug):
         raise Invalid.field("slug", _("An agent is named by small letters, digits and dashes, at most 100."))
+    if f"{slug}{ENDING}" in files.NOT_AGENTS:
+        said = _("A file %(name)s is no agent's. Choose another name.")
+        raise Invalid.field("slug", said % {"name": f"{slug}{ENDING}"})
     if len(content.encode(errors="replace")) > files.LARGEST:
         raise TooLarge(_("The file would have more than %(most)s bytes.") % {"most": f"{files.LARGEST:,}"})
     if not is_storable(content):
@@ -118,10 +123,15 @@ def _writing(slug: str) -> Iterator[None]:
 
 def _overwrite(workspace: Workspace, path: Path, content: str, *, before: Definition | None) -> None:
     folder, name = path.parts
+
+    def is_what_was_read(found: bytes) -> bool:
+        return before is None or found.decode(errors="replace") == before.text
+
     with Folder.at(Path(workspace.vault_path)) as root, root.below(folder) as agents:
-        if before is not None and agents.read(name).decode(errors="replace") != before.text:
-            raise _changed()
-        agents.overwrite(name, content.encode())
+        try:
+            agents.overwrite(name, content.encode(), where=is_what_was_read)
+        except Unexpected as error:
+            raise _changed() from error
 
 
 def _add(workspace: Workspace, name: str, content: str) -> None:

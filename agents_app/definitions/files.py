@@ -47,9 +47,12 @@ def _of_folder(vault: Path, folder: str) -> Iterator[Definition]:
             names = [name for name in agents.names() if _is_ours(name)]
             for name in names[:MOST_FILES]:
                 yield from _one(vault, agents, folder, name)
-            for name in names[MOST_FILES:]:
-                said = f"There are more than {MOST_FILES} files in {folder}, and this one was not read."
-                yield Definition("", f"{folder}/{_shown(name)}", problems=(Problem(said),))
+            if beyond := names[MOST_FILES:]:
+                said = (
+                    f"There are more than {MOST_FILES} files in {folder}. {len(beyond):,} of them were not "
+                    f"read, from {_shown(beyond[0])} on."
+                )
+                yield Definition("", folder, problems=(Problem(said),))
     except OSError:
         return  # no such folder, a link, or closed to us
 

@@ -5,9 +5,26 @@ from typing import Any
 
 import yaml
 
+from sessions_app.storable import is_storable
+
 FENCE = "---"
 DEEPEST = 20
 MOST_NODES = 5_000
+MOST_TOKENS = 4 * MOST_NODES
+LONGEST_PLAIN = 100  # characters of what is no text: a number, a date, true or false
+TEXT = "tag:yaml.org,2002:str"
+TOO_DEEP = "It is nested too deeply."
+TOO_MUCH = "There is more in it than an agent's file needs."
+# What the library raises for `!!bool perhaps`, `!!int ''` and `!!timestamp soon`, too.
+UNREADABLE = (yaml.YAMLError, ValueError, OverflowError, LookupError, AttributeError, TypeError)
+
+_OPENS = (
+    yaml.BlockSequenceStartToken,
+    yaml.BlockMappingStartToken,
+    yaml.FlowSequenceStartToken,
+    yaml.FlowMappingStartToken,
+)
+_CLOSES = (yaml.BlockEndToken, yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken)
 
 Where = tuple[str | int, ...]  # ("agent", "permissions", "write", 0)
 
@@ -59,14 +76,14 @@ class _Reader:
 
     def read(self, text: str) -> dict[str, Any]:
         try:
-            _refuse_references(text)
+            _look_ahead(text)
             node = yaml.compose(text, Loader=yaml.SafeLoader)
         except yaml.MarkedYAMLError as error:
             raise NotRead(_told(error), _line(error.problem_mark or error.context_mark)) from error
         except yaml.YAMLError as error:
             raise NotRead("There is a character in it that is no text.", 1) from error
         except RecursionError as error:
-            raise NotRead("It is nested too deeply.", 1) from error
+            raise NotRead(TOO_DEEP, 1) from error
         if node is None:
             return {}
         if not isinstance(node, yaml.MappingNode):
@@ -79,14 +96,16 @@ class _Reader:
         self.lines[where] = _line(node.start_mark)
         self._nodes += 1
         if self._nodes > MOST_NODES or len(where) > DEEPEST:
-            raise NotRead("There is more in it than an agent's file needs.", self.lines[where])
+            raise NotRead(TOO_MUCH, self.lines[where])
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, where)
         if isinstance(node, yaml.SequenceNode):
             return [self._value(each, (*where, at)) for at, each in enumerate(node.value)]
         try:
+            if node.tag != TEXT and len(node.value) > LONGEST_PLAIN:  # Python writes no number of any length
+                raise ValueError(node.tag)
             return self._loader.construct_object(node)
-        except (yaml.YAMLError, ValueError, OverflowError) as error:
+        except UNREADABLE as error:
             raise NotRead("This value cannot be read. Put it in quotes.", self.lines[where]) from error
 
     def _mapping(self, node: yaml.MappingNode, where: Where) -> dict[str, Any]:
@@ -96,6 +115,8 @@ class _Reader:
             if not isinstance(key, yaml.ScalarNode):
                 raise NotRead("A field's name must be a word.", line)
             name = str(key.value)
+            if not is_storable(name):  # whoever is told of it could not be sent it
+                raise NotRead("A field's name holds a character that is no text.", line)
             if name in found:
                 raise NotRead(f"The field {name} stands here twice.", line)
             found[name] = self._value(value, (*where, name))
@@ -103,11 +124,19 @@ class _Reader:
         return found
 
 
-def _refuse_references(text: str) -> None:
-    for token in yaml.scan(text):
+def _look_ahead(text: str) -> None:
+    """Refuses what may not be there before anything is made of it. In the library the work for a word grows
+    with the depth that it stands in: 250 KB of brackets took it minutes."""
+    depth = 0
+    for count, token in enumerate(yaml.scan(text)):
         if isinstance(token, yaml.AnchorToken | yaml.AliasToken):
             said = "References (& and *) are not taken here. Put text with such a sign in quotes."
             raise NotRead(said, _line(token.start_mark))
+        depth += isinstance(token, _OPENS) - isinstance(token, _CLOSES)
+        if depth > DEEPEST:
+            raise NotRead(TOO_DEEP, _line(token.start_mark))
+        if count > MOST_TOKENS:
+            raise NotRead(TOO_MUCH, _line(token.start_mark))
 
 
 def _line(mark: Any) -> int:

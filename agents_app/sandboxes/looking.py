@@ -25,7 +25,7 @@ from .listing import GIT_FOLDER, Listing, as_identity, walk
 
 MOST_ENTRIES = 250_000  # a vault of notes has some thousands
 HELD = frozenset(placeholders.IN_GIT)
-HELD_ANYWHERE = HELD.union(placeholders.NAMES)
+HELD_ANYWHERE = HELD.union(placeholders.IN_ROOT)
 
 
 @dataclass(frozen=True)

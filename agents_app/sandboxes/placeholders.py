@@ -12,6 +12,9 @@ own say so: it is held by an empty file.
 An empty file holds `.mcp.json` where git can be kept from listing it: the CLI writes no file in the place of
 a folder, and would say so before anybody is asked.
 
+`Agents/` counts in the vault's root alone, and so is held there alone. People see it meanwhile: a file in it
+would say what each new chat is told.
+
 What is ours is told by a mode that nobody makes by chance. Where a file system keeps none (NTFS, FAT, the
 folders of Windows under WSL), a note in the folder says so, and keeps git from listing it.
 """
@@ -28,6 +31,7 @@ from pathlib import Path
 from agents_app.sandboxes import unlisted
 
 NAMES = (".claude", ".mcp.json", ".agents", ".vscode", ".envrc", ".obsidian")
+IN_ROOT = (*NAMES, "Agents")
 HOOKS = "hooks"
 COMMON = "commondir"
 MORE_SETTINGS = "config.worktree"
@@ -84,10 +88,14 @@ def _lock(folder: int, locks: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
+def _names(vault: Path, folder: Path) -> tuple[str, ...]:
+    return IN_ROOT if folder == vault else NAMES
+
+
 def _take(vault: Path, folder: Path, locks: Path, handle: int) -> None:
     is_free = not os.path.lexists(folder / FILE) or is_ours(folder / FILE)
     is_hidden = is_free and unlisted.hide(vault, folder, FILE, locks)
-    for name in NAMES:
+    for name in _names(vault, folder):
         (_make_file if is_hidden and name == FILE else _make)(name, handle)
 
 
@@ -103,7 +111,7 @@ def _let_go(lock: int, give_back: Callable[[], None]) -> None:
 
 
 def _give_back(vault: Path, folder: Path, locks: Path, handle: int) -> None:
-    for name in NAMES:
+    for name in _names(vault, folder):
         _remove(name, handle)
     unlisted.show(vault, folder, FILE, locks)
 

@@ -14,6 +14,7 @@ from sessions_app.access.models import Workspace
 from sessions_app.access.services import caller_of_user
 
 LISTED = 50
+MOST_LISTED = 1_000  # as one scrolls; what is older is found by its words
 
 
 def framed(
@@ -33,7 +34,8 @@ def in_frame(caller: Caller) -> dict[str, Any]:
 
 
 def in_rail(page: reading.Page) -> dict[str, Any]:
-    return {"sessions": page.sessions, "more": page.total - len(page.sessions)}
+    listed = len(page.sessions)
+    return {"sessions": page.sessions, "more": page.total - listed, "is_all": listed >= MOST_LISTED}
 
 
 def caller_in(request: HttpRequest) -> Caller:

@@ -5,6 +5,7 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
@@ -13,11 +14,11 @@ from agents_app.model import chosen
 from agents_app.model.demo.story import CHIPS
 from agents_app.rights.allowed import allowed_model
 from parachute_site.pages import casting, curator, reach
-from parachute_site.pages.frame import LISTED, caller_in, in_rail
+from parachute_site.pages.frame import LISTED, MOST_LISTED, caller_in, in_rail
 from parachute_site.pages.sharing import sharing
 from parachute_site.pages.telling import Telling, TurnTold
 from parachute_site.policy import POLICY_OF_CHATS
-from sessions_app import reading
+from sessions_app import labels, reading
 from sessions_app.access.caller import MAY_WRITE, Caller
 from sessions_app.access.models import Workspace
 from sessions_app.errors import NotFound
@@ -26,6 +27,7 @@ from sessions_app.models import Session
 from sessions_app.storable import storable
 
 LONGEST_SEARCH = 200
+FILTERS = {"tag": "labels__tag", "agent": "agent_slug", "workspace": "workspace__slug"}
 TOLD_AT_ONCE = 20  # turns; older ones come when somebody looks for them
 
 
@@ -77,14 +79,38 @@ def rail(request: HttpRequest) -> HttpResponse:
     """The list of chats, or of those in the archive, as markup; with words, those that have them, and with a
     tag behind a #, those that have it."""
     search = request.GET.get("search", "")[:LONGEST_SEARCH]
+    exact = {column: storable(request.GET.get(name, "")) for name, column in FILTERS.items()}
     archived = "true" if "archived" in request.GET else "false"
     said = storable(search).strip()
     tag = " ".join(said.removeprefix("#").lower().split()) if said.startswith("#") else ""
-    exact, words = ({"labels__tag": tag}, "") if tag else ({}, said)
-    wanted = reading.SessionFilter(exact=exact, search=words, archived=archived, limit=LISTED)
-    page = reading.page(caller_in(request), wanted)
-    context = {"search": search, "tag": tag, "archived": archived == "true"}
-    return render(request, "rail.html", {**in_rail(page), **context})
+    exact, words = ({**exact, "labels__tag": tag}, "") if tag else (exact, said)
+    wanted = reading.SessionFilter(exact=exact, search=words, archived=archived, limit=_limit(request))
+    told = in_rail(reading.page(caller_in(request), wanted))
+    chosen = {"search": search, "tag": tag, "archived": archived == "true", "filtered": any(exact.values())}
+    return render(request, "rail.html", {**told, **chosen})
+
+
+def _limit(request: HttpRequest) -> int:
+    given = request.GET.get("limit", "")
+    is_number = given.isascii() and given.isdigit() and len(given) < 6
+    return min(max(int(given), LISTED), MOST_LISTED) if is_number else LISTED
+
+
+@never_cache
+@login_required
+@require_safe
+def rail_filters(request: HttpRequest) -> HttpResponse:
+    """By what the list can be made shorter, as markup: asked for when somebody opens it."""
+    caller = caller_in(request)
+    agents = Session.objects.visible_to(caller).order_by("agent_slug").values_list("agent_slug", flat=True)
+    workspaces = Workspace.objects.visible_to(caller).filter(archived_at=None).order_by("name")
+    tags = [(each["tag"], f"{each['tag']} ({each['count']})") for each in labels.tags_with_counts(caller)]
+    choices = [
+        ("tag", _("Tag"), tags),
+        ("agent", _("Agent"), [(slug, slug) for slug in agents.distinct()]),
+        ("workspace", _("Workspace"), [(each.slug, each.name) for each in workspaces]),
+    ]
+    return render(request, "rail_filters.html", {"choices": choices})
 
 
 @never_cache

@@ -8,7 +8,8 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 from typing import BinaryIO, Literal
@@ -19,12 +20,18 @@ _SYSTEM = "/ /bin /dev /etc /home /lib /opt /root /srv /tmp /usr /var"
 SYSTEM = frozenset(map(Path, _SYSTEM.split()))
 LARGEST_FILE = 64 << 20  # bytes; an agent can make a file of any size without writing it
 MOST_ALIKE = 100
+LOCK_WAITS = 2.0  # seconds, for others who append; an agent could hold it, and with it our thread, for ever
+TICK = 0.005
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a fifo would wait for a writer
 _CHANGE = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _APPEND = _CHANGE | os.O_APPEND | os.O_CREAT
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC  # follows no link
 _STEP = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Unexpected(OSError):
+    """A file holds something else than its writer has read."""
 
 
 class Folder:
@@ -97,28 +104,29 @@ class Folder:
             os.unlink(fresh, dir_fd=self._handle)
             raise
 
-    def overwrite(self, name: str, content: bytes) -> None:
+    def overwrite(self, name: str, content: bytes, *, where: Callable[[bytes], bool] | None = None) -> None:
         """Puts new content into the regular file that lies there, which stays the same file: to rename
         another over it would take away what a wall has mounted on it. Where that fails the old content is put
-        back."""
+        back. `where` looks at what is there: Unexpected is raised where it says no. Nobody locks the file: an
+        agent may hold a lock on what it only reads."""
         with self._opened(name, _CHANGE, "r+b") as file:
-            before = file.read(LARGEST_FILE + 1)
-            if len(before) > LARGEST_FILE:
-                raise OSError(errno.EFBIG, f"{name} is too large to be put back")
-            try:
-                _fill(file.fileno(), content)
-            except BaseException:
-                _fill(file.fileno(), before)
-                raise
+            _replace(file, name, lambda before: content, where=where)
+
+    def keep_lines(self, name: str, wanted: Callable[[bytes], bool]) -> None:
+        """Takes the other lines out of a regular file, as `overwrite` does. Who appends meanwhile waits."""
+        with self._opened(name, _CHANGE, "r+b") as file:
+            _lock(file.fileno(), name)
+            _replace(file, name, lambda old: b"".join(each for each in old.splitlines(True) if wanted(each)))
 
     def append(self, name: str, line: bytes) -> None:
         """To a regular file, made where it is not, as a line of its own. Others may append at the same
-        time; a last line that somebody left without its end gets one."""
+        time; a last line that somebody left without its end gets one. Raises OSError, also where somebody
+        keeps it locked."""
         handle = os.open(_single(name), _APPEND, 0o644, dir_fd=self._handle)
         try:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise FileNotFoundError(f"{name} is not a regular file")
-            fcntl.flock(handle, fcntl.LOCK_EX)
+                raise FileNotFoundError(errno.ENOENT, f"{name} is not a regular file")
+            _lock(handle, name)
             size = os.fstat(handle).st_size
             is_cut = size and os.pread(handle, 1, size - 1) != b"\n"
             os.write(handle, b"\n" * bool(is_cut) + line)
@@ -151,7 +159,7 @@ class Folder:
         handle = os.open(_single(name), flags, dir_fd=self._handle)
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             os.close(handle)
-            raise FileNotFoundError(f"{name} is not a regular file")
+            raise FileNotFoundError(errno.ENOENT, f"{name} is not a regular file")
         return os.fdopen(handle, mode)
 
     def _held(self, name: str) -> str:
@@ -226,6 +234,36 @@ def _noted(problems: list[OSError]) -> Iterator[None]:
         pass
     except OSError as problem:
         problems.append(problem)
+
+
+def _lock(handle: int, name: str) -> None:
+    until = time.monotonic() + LOCK_WAITS
+    while True:
+        try:
+            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() > until:
+                raise BlockingIOError(errno.EAGAIN, f"{name} is locked by another program") from error
+        time.sleep(TICK)  # noqa: TID251 - it blocks, and not for ever
+
+
+def _replace(
+    file: BinaryIO,
+    name: str,
+    change: Callable[[bytes], bytes],
+    *,
+    where: Callable[[bytes], bool] | None = None,
+) -> None:
+    before = file.read(LARGEST_FILE + 1)
+    if len(before) > LARGEST_FILE:
+        raise OSError(errno.EFBIG, f"{name} is too large to be put back")
+    if where is not None and not where(before):
+        raise Unexpected(errno.ESTALE, f"{name} is another by now")
+    try:
+        _fill(file.fileno(), change(before))
+    except BaseException:
+        _fill(file.fileno(), before)
+        raise
 
 
 def _fill(handle: int, content: bytes) -> None:

@@ -28,6 +28,35 @@ def messages(session: Session) -> list[Said]:
     return [said for turn in over for said in by_turn.get(turn, [])]
 
 
+def of_part(session: Session, part: bytes, within: str) -> list[Said]:
+    """What a part of the transcript holds of turns that are over, with what sub-agents did below the tool
+    that sent them. `within` is the message whose turn had begun before."""
+    over = list(Turn.objects.over().filter(session=session).values_list("pk", flat=True))
+    spoken = {str(message.pk): message for message in _spoken(session, over)}
+    begun = spoken[within].turn_id if within in spoken else None
+    known = {message.pk: message for message in spoken.values()}
+    by_turn = _from_transcript(part, known, _attached(session), begun)
+    _tell_as_rows_do(by_turn)
+    below = _sub_agents(list(by_turn))
+    rows = (row for said in by_turn.values() for row in said)
+    return [each for row in rows for each in (row, *_below(row, below))]
+
+
+def _sub_agents(turns: list[UUID]) -> dict[str, list[Said]]:
+    """By the use of the tool that sent them. In the transcript they are threads of their own."""
+    by_use: defaultdict[str, list[Said]] = defaultdict(list)
+    events = SessionEvent.objects.filter(turn_id__in=turns, type__in=WORK).order_by("seq")
+    for event in events.filter(payload__parentToolUseId__isnull=False):
+        if event.payload["parentToolUseId"]:
+            by_use[event.payload["parentToolUseId"]].append(_of_event(event))
+    return by_use
+
+
+def _below(row: Said, sub_agents: dict[str, list[Said]]) -> list[Said]:
+    uses = [str(block.get("id")) for block in row["content"] if block.get("type") == "tool_use"]
+    return [said for use in uses for said in sub_agents.get(use, [])]
+
+
 def _spoken(session: Session, turns: list[UUID]) -> QuerySet[Message]:
     return Message.objects.filter(session=session, turn_id__in=turns).select_related("author")
 
@@ -40,10 +69,12 @@ def _attached(session: Session) -> dict[UUID, list[Said]]:
 
 
 def _from_transcript(
-    transcript: bytes, spoken: dict[UUID, Message], attached: dict[UUID, list[Said]]
+    transcript: bytes,
+    spoken: dict[UUID, Message],
+    attached: dict[UUID, list[Said]],
+    turn: UUID | None = None,
 ) -> dict[UUID, list[Said]]:
     by_turn: defaultdict[UUID, list[Said]] = defaultdict(list)
-    turn: UUID | None = None
     known = {str(key): message for key, message in spoken.items()}
     told = set[UUID]()  # an agent can repeat a short row, and what was said with it is long
     begun: Begun = {}

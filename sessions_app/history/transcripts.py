@@ -179,6 +179,7 @@ def _is_said(entry: Entry) -> bool:
         and _is_content(message.get("content"))
         and not entry.get("isSidechain")
         and not entry.get("isMeta")
+        and not entry.get("isCompactSummary")  # the CLI's own words to its model
         and message.get("model") != _SYNTHETIC
     )
 

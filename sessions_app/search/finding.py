@@ -5,20 +5,25 @@ through it.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import Q
 
 from sessions_app.access.caller import Caller
+from sessions_app.access.models import Workspace
 from sessions_app.models.session import Session, Visibility
 from sessions_app.querysets import is_theirs_or_shared
 from sessions_app.search.models import Chunk
 
 MOST_WORDS = 12
 LOOKED_AT = 200  # chunks of an order
+WIDER = (200, 2_000, 20_000)  # chunks of an order that are asked for, as long as few of them may be found
+ENOUGH = 100
 K = 60  # of reciprocal rank fusion: how much less the second counts than the first
 AROUND = 140  # characters of an excerpt on each side of the first word
 _WORD = re.compile(r"[^\W_]+")
@@ -30,12 +35,13 @@ class Scope:
 
     chunks: Q
     sessions: Q
+    workspaces: Q  # in which all of them are
 
     @classmethod
     def of_caller(cls, caller: Caller) -> "Scope":
         mine = is_theirs_or_shared(caller, "manifest__session")
         chunks = caller.within("manifest__workspace") & (Q(manifest__session=None) | mine)
-        return cls(chunks, caller.within("workspace") & is_theirs_or_shared(caller))
+        return cls(chunks, caller.within("workspace") & is_theirs_or_shared(caller), caller.within())
 
     @classmethod
     def of_session(cls, session: Session) -> "Scope":
@@ -49,7 +55,7 @@ class Scope:
             of_chunk |= Q(manifest__session__created_by=session.created_by_id)
             seen |= Q(created_by=session.created_by_id)
         chunks = Q(manifest__workspace=session.workspace_id) & (Q(manifest__session=None) | of_chunk)
-        return cls(chunks, Q(workspace=session.workspace_id) & seen)
+        return cls(chunks, Q(workspace=session.workspace_id) & seen, Q(pk=session.workspace_id))
 
     @classmethod
     def _of_bot(cls, session: Session) -> "Scope":
@@ -97,18 +103,16 @@ class Hit:
     session_id: UUID | None
     path: str
     changed_at: datetime
+    shown: Chunk
     excerpt: str = ""
     marks: list[tuple[int, int]] = field(default_factory=list)
     score: float = 0.0
     ways: set[str] = field(default_factory=set)
-    shows_title: bool = True  # or nothing yet
 
-    def show(self, chunk: Chunk, words: Sequence[str]) -> None:
+    def show(self, chunk: Chunk) -> None:
         """The first that is no title stays."""
-        is_title = chunk.field == "title"
-        if not self.excerpt or (self.shows_title and not is_title):
-            self.excerpt, self.marks = excerpt(chunk.text, words)
-            self.shows_title = is_title
+        if self.shown.field == "title" != chunk.field:
+            self.shown = chunk
 
     @property
     def matched(self) -> str:
@@ -119,29 +123,65 @@ def find(scope: Scope, wish: Wish) -> list[Hit]:
     if not wish.words:
         return []
     hits: dict[str, Hit] = {}
-    _add(hits, "text", _by_words(scope, wish), wish)
-    return sorted(hits.values(), key=lambda hit: -hit.score)[: wish.limit]
+    _add(hits, "text", _by_words(scope, wish))
+    if settings.PARACHUTE_EMBEDDER:
+        _add(hits, "meaning", _by_meaning(scope, wish))
+    best = sorted(hits.values(), key=lambda hit: -hit.score)[: wish.limit]
+    for hit in best:
+        hit.excerpt, hit.marks = excerpt(hit.shown.text, wish.words)
+    return best
 
 
 def _by_words(scope: Scope, wish: Wish) -> Sequence[Chunk]:
     """Those with all of the words; where there are few, those with some of them behind these."""
-    found = Chunk.objects.filter(scope.chunks, wish.narrows()).select_related("manifest__workspace")
-    every = list(found.with_words(wish.words, all_of_them=True)[:LOOKED_AT])
+
+    def having(*, all_of_them: bool) -> list[Chunk]:
+        order = partial(Chunk.objects.with_words, wish.words, all_of_them=all_of_them)
+        return _to_be_found(scope, wish, lambda most: order(most=most))
+
+    every = having(all_of_them=True)
     if len(every) >= wish.limit or len(wish.words) == 1:
         return every
     known = {chunk.pk for chunk in every}
-    some = found.with_words(wish.words, all_of_them=False)[:LOOKED_AT]
-    return [*every, *(chunk for chunk in some if chunk.pk not in known)]
+    return [*every, *(chunk for chunk in having(all_of_them=False) if chunk.pk not in known)]
 
 
-def _add(hits: dict[str, Hit], way: str, found: Iterable[Chunk], wish: Wish) -> None:
+def _by_meaning(scope: Scope, wish: Wish) -> Sequence[Chunk]:
+    from sessions_app.search import meaning
+
+    workspaces = Workspace.objects.filter(scope.workspaces)
+    if wish.workspace:
+        workspaces = workspaces.filter(slug=wish.workspace)
+    nearest = meaning.Nearest(wish.text, set(workspaces.values_list("pk", flat=True)))
+    found = _to_be_found(scope, wish, nearest.first)
+    if nearest.are_of(found):
+        return found
+    meaning.make_anew()
+    return []
+
+
+def _to_be_found(scope: Scope, wish: Wish, first: Callable[[int], Sequence[int]]) -> list[Chunk]:
+    """Of an order of all chunks, the first that may be found and are wished for. An order is made without
+    looking at whose they are: to ask that of each chunk that has a word costs more than the words do."""
+    allowed = Chunk.objects.filter(scope.chunks, wish.narrows()).select_related("manifest__workspace")
+    found: list[Chunk] = []
+    for most in WIDER:
+        order = first(most)
+        chunks = allowed.in_bulk(order)
+        found = [chunks[pk] for pk in order if pk in chunks]
+        if len(order) < most or len(found) >= ENOUGH:
+            break
+    return found[:LOOKED_AT]
+
+
+def _add(hits: dict[str, Hit], way: str, found: Iterable[Chunk]) -> None:
     """Each content counts by its best chunk, which is also what is shown of it; where that is its title,
     which stands above it anyway, the best of what it says."""
     seen = set[str]()
     for chunk in found:
         manifest = chunk.manifest
         if manifest.pk in seen:
-            hits[manifest.pk].show(chunk, wish.words)
+            hits[manifest.pk].show(chunk)
             continue
         seen.add(manifest.pk)
         hit = hits.get(manifest.pk)
@@ -154,8 +194,9 @@ def _add(hits: dict[str, Hit], way: str, found: Iterable[Chunk], wish: Wish) -> 
                 session_id=manifest.session_id,
                 path=manifest.path,
                 changed_at=manifest.changed_at,
+                shown=chunk,
             )
-        hit.show(chunk, wish.words)
+        hit.show(chunk)
         hit.score += 1 / (K + len(seen))
         hit.ways.add(way)
 

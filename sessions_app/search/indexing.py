@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Left
 from django.utils import timezone
@@ -32,6 +32,7 @@ LARGEST = 4 << 20  # bytes of a note; what is larger is no note, and is said to 
 TOGETHER = 20  # contents in one transaction: SQLite has one writer, and others wait for it
 LONGEST_TITLE = 300
 SESSIONS_AT_ONCE = 200
+MANY = 100  # contents that are new, after which tables are of another size
 _HEADING = re.compile(r"^#\s+(.+)$", re.MULTILINE)
 
 _passing = threading.Lock()  # a pass that takes longer than the pause between two is not joined by the next
@@ -62,9 +63,21 @@ def index_changed() -> int:
                 written += index_vault(workspace)
             except OSError as error:
                 log.warning("The vault of %s could not be indexed: %s", workspace, error.strerror)
+        if written >= MANY:
+            _tell_the_planner()
         return written
     finally:
         _passing.release()
+
+
+def _tell_the_planner() -> None:
+    """SQLite does not look by itself, and would rather walk through a workspace than take 200 rows by their
+    keys. It looks at some hundred rows of an index; PostgreSQL does the same unasked."""
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA analysis_limit = 400")
+            for table in (Chunk, IndexManifest):
+                cursor.execute(f"ANALYZE {table._meta.db_table}")
 
 
 def index_vault(workspace: Workspace) -> int:

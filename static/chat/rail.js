@@ -5,6 +5,7 @@ import { element, fragment } from "./html.js";
 
 const DAY = 24 * 60 * 60 * 1000;
 const PAUSE = 200; // ms after the last letter, before it is looked for
+const LISTED = 50; // as the server sends by itself
 
 export class Rail {
   constructor(complain) {
@@ -15,8 +16,13 @@ export class Rail {
     this.session = "";
     this.find.addEventListener("input", () => {
       clearTimeout(this.soon);
-      this.soon = setTimeout(() => this.search(), PAUSE);
+      this.soon = setTimeout(() => this.again(), PAUSE);
     });
+    this.limit = LISTED;
+    this.filters = document.querySelector("#filters");
+    this.filters.addEventListener("toggle", () => this.filters.open && this.offer());
+    this.filters.addEventListener("change", () => this.again());
+    this.end = new IntersectionObserver((seen) => seen.some(({ isIntersecting }) => isIntersecting) && this.more(), { root: this.list });
     this.archive = document.querySelector("#archived");
     this.isArchive = false;
     this.archive.addEventListener("click", () => this.turn());
@@ -49,7 +55,45 @@ export class Rail {
   // What the stream says of the list; while somebody searches, it waits.
   take(html) {
     this.newest = html;
-    if (!this.find.value.trim() && !this.isArchive) this.draw(html);
+    if (this.isPlain) this.draw(html);
+    else if (!this.find.value.trim()) this.search();
+  }
+
+  get isPlain() {
+    return !this.find.value.trim() && !this.isArchive && !this.chosen.length && this.limit === LISTED;
+  }
+
+  // What the list is made shorter by, as [name, value].
+  get chosen() {
+    return [...this.filters.querySelectorAll("select")].map(({ name, value }) => [name, value]).filter(([, value]) => value);
+  }
+
+  // What there is to choose from is asked for when somebody wants to choose.
+  async offer() {
+    const was = new Map(this.chosen);
+    try {
+      this.filters.querySelector(".narrowing").replaceChildren(fragment(await markup("/rail/filters")));
+      for (const select of this.filters.querySelectorAll("select")) select.value = was.get(select.name) ?? "";
+    } catch (error) {
+      this.complain(error);
+    }
+  }
+
+  // From the newest on.
+  again() {
+    this.limit = LISTED;
+    const count = this.filters.querySelector(".n");
+    count.hidden = !this.chosen.length;
+    count.textContent = String(this.chosen.length);
+    this.list.scrollTop = 0;
+    return this.search();
+  }
+
+  // Somebody has come to the end of the list.
+  more() {
+    this.end.disconnect();
+    this.limit *= 2;
+    this.search();
   }
 
   first() {
@@ -58,26 +102,30 @@ export class Rail {
 
   clear() {
     this.find.value = "";
-    this.search();
+    this.again();
   }
 
   // The archive, or back from it.
   turn() {
     this.isArchive = !this.isArchive;
     this.archive.setAttribute("aria-pressed", String(this.isArchive));
-    this.search();
+    this.again();
   }
 
   async search() {
-    const wanted = this.find.value.trim();
-    const archive = this.isArchive;
-    if (!wanted && !archive && this.newest) return this.draw(this.newest);
+    if (this.isPlain && this.newest) return this.draw(this.newest);
+    const wanted = this.wanted();
     try {
-      const html = await markup(`/rail?search=${encodeURIComponent(wanted)}${archive ? "&archived" : ""}`);
-      if (wanted === this.find.value.trim() && archive === this.isArchive) this.draw(html);
+      const html = await markup(`/rail?${wanted}`);
+      if (wanted === this.wanted()) this.draw(html);
     } catch (error) {
       this.complain(error);
     }
+  }
+
+  wanted() {
+    const asked = [["search", this.find.value.trim()], ["limit", this.limit], ...this.chosen];
+    return new URLSearchParams(this.isArchive ? [...asked, ["archived", ""]] : asked).toString();
   }
 
   draw(html) {
@@ -88,6 +136,9 @@ export class Rail {
   }
 
   arrange() {
+    const end = this.list.querySelector("[data-more]");
+    this.end.disconnect();
+    if (end) this.end.observe(end);
     for (const old of this.list.querySelectorAll("h2")) old.parentElement.remove();
     let group = "";
     for (const link of this.list.querySelectorAll("a[data-session]")) {

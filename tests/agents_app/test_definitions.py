@@ -1,6 +1,7 @@
 """What the server makes of agents' files: both shapes, what is wrong with its line, and names of any kind."""
 
 import os
+import time
 import unicodedata
 from pathlib import Path
 
@@ -100,6 +101,12 @@ class TestOneFile:
             ("name: G\n\ttools: [Read]", 3, "", "a tab"),
             ("name: &a G\nmodel: *a", 2, "", "References"),
             ("- a\n- b", 2, "", "Fields were expected"),
+            ("name: !!bool perhaps", 2, "", "cannot be read"),
+            ("name: !!int ''", 2, "", "cannot be read"),
+            ("name: !!timestamp soon", 2, "", "cannot be read"),
+            ("name: 0x" + "f" * 5_000, 2, "", "cannot be read"),
+            ("mcpServers: {a: {b: 0x" + "f" * 5_000 + "}}", 2, "", "cannot be read"),
+            ('"tools\\ud800": 1', 2, "", "a character that is no text"),
         ],
     )
     def test_what_is_wrong_is_told_with_its_line_and_field(
@@ -118,11 +125,25 @@ class TestOneFile:
             (b"---\nname: \xff\n---\n", "no text in UTF-8"),
             ("---\n" + "a: [" * 2_000 + "\n---\n", "nested too deeply"),
             ("---\na: \x00\n---\n", "no text"),
+            ("---\nname: G\n---\nYou are \x00\n", "no text"),
             ('---\nname: "\\0"\n---\n', "no text"),
         ],
     )
     def test_what_cannot_be_read_at_all_is_told_too(self, text: str | bytes, said: str) -> None:
         assert said in problem(made(text))[2]
+
+    @pytest.mark.parametrize("fields", ["a: " + "[" * 200_000, "a: [" + "b," * 100_000 + "]"])
+    def test_what_is_made_to_be_slow_is_not_read_to_its_end(self, fields: str) -> None:
+        """The first took minutes, for each page and each turn of its workspace."""
+        began = time.process_time()
+        assert not matter(fields).is_usable
+        assert time.process_time() - began < 2
+
+    def test_a_server_that_is_written_out_is_named_with_all_of_its_hash(self) -> None:
+        """With the first 64 bits of it, one with another command and the same name took an hour to find."""
+        (server,) = matter("mcpServers: {almanac: {command: ls}}").wanted.servers
+        name, _, digest = server.partition("=")
+        assert (name, len(digest)) == ("almanac", 64)
 
     def test_what_is_wrong_is_told_from_above_down(self) -> None:
         found = matter("max_turns: many\ntrust: valut\nschedule: daily\nkind: gardener")
@@ -233,6 +254,18 @@ class TestAVault:
         os.mkfifo(agents / "pipe.md")
         (agents / "long.md").write_text("---\nname: G\n---\n" + "x" * files.LARGEST)
         assert [each.is_usable for each in files.read_all(vault)] == [False] * 3
+
+    def test_what_is_beyond_the_most_is_told_once(
+        self, agents: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A line for each of 10,000 files was 3 MB, for each look at the list."""
+        monkeypatch.setattr(files, "MOST_FILES", 2)
+        for name in "abcde":
+            (agents / f"{name}.md").write_text("---\nname: G\n---\n")
+        *good, last = files.read_all(vault)
+        assert [each.slug for each in good] == ["a", "b"]
+        assert (last.slug, last.path) == ("", "Agents")
+        assert "3 of them were not read, from c.md on" in last.problems[0].message
 
 
 class TestRights:

@@ -18,6 +18,7 @@ from agents_app.sandboxes.vaults import shown
 from permissions_app.rules.tools import ToolCall
 
 HELD = {".claude", ".mcp.json", ".agents", ".vscode", ".envrc", ".obsidian"}
+IN_ROOT = {*HELD, "Agents"}
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def names(folder: Path) -> set[str]:
 def test_the_names_are_held_until_the_last_one_lets_go(vault: Path) -> None:
     first, second = hold(vault), hold(vault)
     first()
-    assert names(vault) == {*HELD, "project"}
+    assert names(vault) == {*IN_ROOT, "project"}
     second()
     assert names(vault) == {"project"}
 
@@ -50,7 +51,7 @@ def test_the_names_are_held_until_the_last_one_lets_go(vault: Path) -> None:
 def test_who_stands_in_another_folder_holds_the_root_too(vault: Path) -> None:
     first, second = hold(vault, vault / "project"), hold(vault)
     first()
-    assert names(vault) == {*HELD, "project"}
+    assert names(vault) == {*IN_ROOT, "project"}
     assert names(vault / "project") == set()
     second()
     assert names(vault) == {"project"}
@@ -241,7 +242,7 @@ def test_a_wall_shows_the_names_of_all_read_only(vault: Path) -> None:
     """Who removed one from outside would open the other's wall."""
     theirs = hold(vault, vault / "project")
     inside = shown(vault, None)
-    held = {folder / name for folder in (vault, vault / "project") for name in HELD}
+    held = {folder / name for folder in (vault, vault / "project") for name in HELD} | {vault / "Agents"}
     assert {*inside.readable, *inside.masked} == held
     theirs()
 

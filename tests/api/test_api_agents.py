@@ -1,15 +1,21 @@
 """Agents over the API: what their files say, how they are written, and who accepts what they ask for."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 
+from agents_app.definitions import editing
 from permissions_app import audit
+from sessions_app.access.caller import Caller
 from sessions_app.access.models import KeyScope, Membership, Role, Workspace
 from sessions_app.access.services import make_key
+from sessions_app.errors import Conflict
 from sessions_app.models import SessionContext
 from sessions_app.threads import in_thread
 from tests.api.web import Answer, Web
@@ -90,6 +96,45 @@ async def test_a_file_is_written_in_place_and_never_over_a_newer_one(adas: Web, 
     assert file.read_text() == fresh
 
 
+def test_of_two_who_write_at_once_one_is_told_of_the_other(as_ada: Caller, file: Path) -> None:
+    """Both have read the same file."""
+    workspace = Workspace.objects.get(slug="default")
+
+    def write(text: str) -> str:
+        start.wait(10)
+        try:
+            editing.save(as_ada, workspace, "gardener", text, read=digest)
+        except Conflict:
+            return ""
+        else:
+            return text
+        finally:
+            connection.close()
+
+    for number in range(20):
+        digest = editing.known(workspace, "gardener").definition.digest
+        texts = [GARDENER.replace("keep", f"{word} {number}") for word in ("love", "hate")]
+        start = Barrier(2)
+        with ThreadPoolExecutor(2) as pool:
+            taken = list(filter(None, pool.map(write, texts)))
+        assert taken == [file.read_text()]
+
+
+async def test_what_runs_without_asking_on_the_whole_computer_an_operator_accepts(
+    adas: Web, bens: Web, ben: User, file: Path
+) -> None:
+    """No wall stands there, and its approvals are operators' everywhere else."""
+    await in_thread(Membership.objects.filter(user=ben).update)(role=Role.OWNER)
+    file.write_text("---\npermissions:\n  bash: ['git status']\n---\n")
+    refused = await send(bens, "POST", "/api/agents/gardener/accept-rights")
+    assert refused.refused == (403, "forbidden")
+    assert (await adas.get("/api/agents/gardener")).json["rights"]["bash"] == []
+    answer = await send(adas, "POST", "/api/agents/gardener/accept-rights")
+    assert answer.json["rights"]["bash"] == ["git status"]
+    file.write_text("---\nspawn: [reader]\npermissions:\n  bash: ['git status']\n---\n")
+    assert (await send(bens, "POST", "/api/agents/gardener/accept-rights")).status == 200, "it has that"
+
+
 async def test_a_new_one_is_made_and_one_is_deleted(adas: Web, vault: Path) -> None:
     made = await send(adas, "PUT", "/api/agents/reader", content="---\nname: R\n---\n", digest="")
     assert (made.status, made.json["path"]) == (201, "Agents/reader.md")
@@ -109,6 +154,8 @@ async def test_a_new_one_is_made_and_one_is_deleted(adas: Web, vault: Path) -> N
         ("a%00b", "---\nname: G\n---\n", "slug"),
         ("g" * 300, "---\nname: G\n---\n", "slug"),
         ("ga%CC%88rtner", "---\nname: G\n---\n", "slug"),  # an a and two dots
+        ("readme", "---\nname: G\n---\n", "slug"),
+        ("claude", "---\nname: G\n---\n", "slug"),
         ("gardener", "# no front matter", "content"),
         ("gardener", "---\nname: G\nmodel: 7\n---\n", "model"),
     ],

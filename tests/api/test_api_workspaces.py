@@ -68,6 +68,25 @@ async def test_no_vault_lies_in_another_or_in_our_home(adas: Web, vault: Path, t
     assert await Workspace.objects.acount() == 1
 
 
+async def test_no_way_to_a_vault_leads_through_another(adas: Web, vault: Path, garden: Path) -> None:
+    """Whoever writes there could let the link lead elsewhere, later."""
+    (vault / "to-garden").symlink_to(garden)
+    (garden / "beds").mkdir()
+    for folder in (vault / "to-garden", vault / "to-garden" / "beds"):
+        assert (await make(adas, folder)).refused == (422, "invalid")
+
+
+async def test_a_key_for_some_workspaces_opens_no_folder(
+    adas: Web, ada: User, workspace: Workspace, garden: Path
+) -> None:
+    _, token = await in_thread(make_key)(ada, "one", scopes=list(KeyScope), workspaces=[workspace])
+    limited = Web({"authorization": f"Bearer {token}"})
+    assert (await make(limited, garden)).refused == (403, "forbidden")
+    moved = await send(limited, "PATCH", "/api/workspaces/default", vaultPath=str(garden))
+    assert moved.refused == (403, "forbidden")
+    assert (await send(limited, "PATCH", "/api/workspaces/default", name="Ours")).status == 200
+
+
 @pytest.mark.parametrize("slug", ["", "Garden", "a b", "-", "g" * 51, "gärten"])
 async def test_a_slug_that_is_none_is_refused(slug: str, adas: Web, garden: Path) -> None:
     assert (await make(adas, garden, slug)).refused == (422, "invalid")

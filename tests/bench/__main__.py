@@ -21,7 +21,7 @@ from time import monotonic
 from types import MappingProxyType
 
 from agents_app.model.demo.wire import say
-from tests.bench import curator, door, gate, measures, page, waiting, walls
+from tests.bench import curator, door, gate, measures, page, searching, waiting, walls
 from tests.bench.alone import Alone
 from tests.bench.measures import Row
 from tests.bench.ours import Ours
@@ -138,6 +138,7 @@ MEASURED: dict[str, Callable[[Path], list[Row]]] = {
     "walls": behind_walls,
     "page": page_of_messages,
     "door": at_the_door,
+    "search": searching.measured,
 }
 
 

@@ -22,7 +22,7 @@ from tests.plain_user import acting_as
 
 BELIEVED = (
     *(".claude/settings.json", ".claude/skills/trap/SKILL.md", ".mcp.json", ".vscode/tasks.json", ".envrc"),
-    *(".agents/trap.md", ".git/hooks/post-commit", ".git/config"),
+    *(".agents/trap.md", "Agents/default.md", ".git/hooks/post-commit", ".git/config"),
 )
 
 

@@ -1,6 +1,9 @@
+import fcntl
 import json
+import os
 import subprocess
 import sys
+import threading
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -8,6 +11,7 @@ import pytest
 
 from curator_app import activity
 from sessions_app.access.models import Workspace
+from sessions_app.files import folders
 
 ROOT = Path(__file__).resolve().parents[2]
 DAY = date(2026, 11, 20)
@@ -58,6 +62,37 @@ def test_nothing_is_written_through_a_link(vault: Path, tmp_path: Path, swapped:
     with pytest.raises(OSError, match=r"\w"):
         activity.append(vault, DAY, {"n": 1})
     assert [path for path in outside.rglob("*") if path.is_dir() or path.read_text()] == []
+
+
+def test_who_holds_the_file_locked_does_not_hold_us(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent of the vault can, for ever, and the server has few threads."""
+    monkeypatch.setattr(folders, "LOCK_WAITS", 0.05)
+    activity.append(vault, DAY, {"n": 1})
+    refusals: list[OSError] = []
+
+    def append() -> None:
+        try:
+            activity.append(vault, DAY, {"n": 2})
+        except OSError as error:
+            refusals.append(error)
+
+    with (vault / "Daily" / ".activity" / f"{DAY}.jsonl").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        writer = threading.Thread(target=append, daemon=True)
+        writer.start()
+        writer.join(10)
+        assert not writer.is_alive()
+    assert "locked" in str(refusals[0])
+    assert [json.loads(line)["n"] for line in lines(vault)] == [1]
+
+
+def test_what_lies_there_and_is_no_file_is_named(vault: Path) -> None:
+    folder = vault / "Daily" / ".activity"
+    folder.mkdir(parents=True)
+    os.mkfifo(folder / f"{DAY}.jsonl")
+    with pytest.raises(OSError) as refused:
+        activity.append(vault, DAY, {"n": 1})
+    assert "not a regular file" in (refused.value.strerror or "")
 
 
 @pytest.mark.parametrize(

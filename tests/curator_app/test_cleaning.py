@@ -1,5 +1,8 @@
 """Whatever a model sends, a person reads a short plain line."""
 
+import re
+from unicodedata import category
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +23,10 @@ from curator_app import cleaning
         ("Vec<T> in Rust", "Vec<T> in Rust"),
         ("\u202eseicniuQ", "seicniuQ"),
         ("\u0000\u200b", "\ufffd"),
+        ("Quin\u202ece\u200bs\x1b[31m \x9b31m\x07ripe", "Quinces[31m 31mripe"),
+        ("Quinces 🍐\U000e0067\U000e006f ripe\ufe0f\ufe0f\ufe0f", "Quinces 🍐 ripe"),
+        ("👩\u200d🌾 ❤\ufe0f می\u200cرود", "👩\u200d🌾 ❤\ufe0f می\u200cرود"),
+        ("<scr<b>ipt>Quinces</scr</b>ipt>", "Quinces"),
         ("<b></b>", ""),
         ("", ""),
         ("x" * 10_000, "x" * 79 + "…"),
@@ -43,3 +50,6 @@ def test_any_text_is_bounded_and_stands_on_its_own(text: str) -> None:
     assert title == title.strip()
     assert len(cleaning.summary(text)) <= cleaning.LONGEST_SUMMARY
     assert len(cleaning.activity(text).splitlines()) <= 1
+    for kept in (title, cleaning.summary(text), cleaning.activity(text)):
+        assert [each for each in kept if category(each) == "Cc" and each != "\n"] == []
+        assert not re.search("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]", kept)

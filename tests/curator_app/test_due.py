@@ -93,6 +93,16 @@ async def test_it_can_be_turned_off(engine: Engine, settings: Any, bells: Bells,
     assert bells == []
 
 
+@pytest.mark.parametrize("by", ["setting", "workspace"])
+async def test_what_waits_when_it_is_turned_off_is_left(engine: Engine, settings: Any, by: str) -> None:
+    await exchanges(engine, 1)
+    settings.PARACHUTE_CURATOR = by != "setting"
+    await Workspace.objects.aupdate(curates=by != "workspace")
+    assert await in_thread(services.sweep)() is False
+    assert await in_thread(services.waits_since)() is None
+    assert await in_thread(services.claim_next)() is None
+
+
 async def test_of_two_that_wait_the_newest_is_looked_at_and_one_at_a_time(engine: Engine) -> None:
     session_id = await exchanges(engine, 3)
     claimed = await in_thread(services.claim_next)()

@@ -1,12 +1,14 @@
 """What a run leaves, however it goes. The curator is played; gate and internal API are the true ones."""
 
 import asyncio
+import fcntl
 import json
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+from django.contrib.auth.models import User
 
 from agents_app.errors import AgentError
 from agents_app.runtimes.base import RunFailed
@@ -17,7 +19,9 @@ from curator_app.models import CuratorRun, RunStatus
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Membership, Workspace
 from sessions_app.access.tokens import Audience, issue
+from sessions_app.files import folders
 from sessions_app.models import EventType, Session, SessionEvent, TitleSource
+from sessions_app.models.session import Visibility
 from sessions_app.services import archive
 from sessions_app.threads import in_thread
 from tests.agents_app.engine import Engine
@@ -172,10 +176,11 @@ async def test_one_that_takes_too_long_is_given_up(
     assert (run.status, run.error) == (RunStatus.FAILED, observing.TOO_LONG)
 
 
+@pytest.mark.parametrize("status", ["failed", "pending"])
 async def test_one_whose_tools_do_not_start_has_failed(
-    session_id: UUID, played: PlayedRuntime, look: Look
+    status: str, session_id: UUID, played: PlayedRuntime, look: Look
 ) -> None:
-    played.tools_status = "failed"
+    played.tools_status = status  # the second: too slowly, and the CLI went on without them
     run = await look()
     assert (run.status, run.error) == (RunStatus.FAILED, observing.NO_TOOLS)
 
@@ -255,6 +260,16 @@ async def test_what_a_worker_that_stops_was_looking_at_waits_again(
     assert (await CuratorRun.objects.aget()).status == RunStatus.QUEUED
 
 
+async def claimed() -> CuratorRun:
+    run = await in_thread(services.claim_next)()
+    assert run is not None
+    return run
+
+
+def token_of(run: CuratorRun) -> str:
+    return issue(Audience.CURATOR, run.session_id, run.life)
+
+
 class TestToken:
     """Nobody comes in by the curator's door but its own tools, for one chat, while their run lives."""
 
@@ -262,9 +277,8 @@ class TestToken:
         self, engine: Engine, session_id: UUID, ada_calls: Web, nobody: Web
     ) -> None:
         other = await engine.say("Another one")
-        run = await in_thread(services.claim_next)()
-        assert run is not None
-        helper = Web({"authorization": f"Bearer {issue(Audience.CURATOR, session_id, run.pk)}"})
+        run = await claimed()
+        helper = Web({"authorization": f"Bearer {token_of(run)}"})
         orchestration = issue(Audience.ORCHESTRATION, session_id, run.pk)
         own, foreign = (f"/api/internal/sessions/{each}" for each in (session_id, other.session_id))
         change = {"summary": "x"}
@@ -275,6 +289,15 @@ class TestToken:
         assert (await helper.get(f"/api/chat/{session_id}")).refused == (401, "unauthenticated")
         await in_thread(services.fail)(run.pk, "over")
         assert (await helper.patch(own, change)).refused == (401, "unauthenticated")
+
+    async def test_it_is_of_one_life_of_its_run(self, session_id: UUID) -> None:
+        path, change = f"/api/internal/sessions/{session_id}", {"summary": "x"}
+        first = await claimed()
+        helper = Web({"authorization": f"Bearer {token_of(first)}"})
+        await in_thread(services.put_back)(first.pk)  # its worker stops, and another one has it
+        second = await claimed()
+        assert (await helper.patch(path, change)).refused == (401, "unauthenticated")
+        assert (await Web({"authorization": f"Bearer {token_of(second)}"}).patch(path, change)).status == 200
 
     @pytest.mark.parametrize(
         "body",
@@ -290,9 +313,8 @@ class TestToken:
         ],
     )
     async def test_it_takes_one_thing_at_a_time(self, body: dict[str, Any], session_id: UUID) -> None:
-        run = await in_thread(services.claim_next)()
-        assert run is not None
-        helper = Web({"authorization": f"Bearer {issue(Audience.CURATOR, session_id, run.pk)}"})
+        run = await claimed()
+        helper = Web({"authorization": f"Bearer {token_of(run)}"})
         answer = await helper.patch(f"/api/internal/sessions/{session_id}", body)
         assert answer.refused == (422, "invalid")
         assert await told(session_id) == []
@@ -314,3 +336,34 @@ class TestWhoReadsTheLog:
         played.steps = [activity("Asked something.")]
         await look()
         assert [line["summary"] for line in logged(vault)] == ["Asked something."]
+
+    async def test_a_line_is_taken_out_when_others_come_to_read_and_the_rest_stays(
+        self, session_id: UUID, played: PlayedRuntime, look: Look, alone: None, vault: Path, ben: User
+    ) -> None:
+        played.steps = [activity("Asked something private.")]
+        await look()
+        (file,) = (vault / "Daily" / ".activity").iterdir()
+        theirs = '{"session_id": ["somebody\'s own"]}\nnot JSON\n'
+        file.write_text(theirs + file.read_text())
+        await in_thread(services.take_lines_back)()
+        assert "private" in file.read_text()  # nobody has come
+        await Membership.objects.acreate(workspace=await Workspace.objects.aget(), user=ben)
+        await in_thread(services.take_lines_back)()
+        assert file.read_text() == theirs
+
+    async def test_one_of_a_chat_that_is_not_shared_any_more_goes_as_soon_as_it_can(
+        self, session_id: UUID, played: PlayedRuntime, look: Look, vault: Path
+    ) -> None:
+        await in_thread(share)(session_id)
+        played.steps = [activity("Asked something.")]
+        await look()
+        await Session.objects.filter(pk=session_id).aupdate(visibility=Visibility.PRIVATE)
+        with pytest.MonkeyPatch.context() as meanwhile:
+            meanwhile.setattr(folders, "LOCK_WAITS", 0.0)
+            (file,) = (vault / "Daily" / ".activity").iterdir()
+            with file.open() as held:
+                fcntl.flock(held, fcntl.LOCK_EX)
+                await in_thread(services.take_lines_back)()
+        assert len(logged(vault)) == 1
+        await in_thread(services.take_lines_back)()
+        assert logged(vault) == []

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.conf import settings
@@ -117,6 +117,8 @@ def test_an_outsider_gets_neither_the_past_nor_the_title(
         assert browser.get(path).status_code == 302
     assert browser.get("/rail").status_code == 302
     assert "data-session" not in cys.get("/rail?search=question").content.decode()
+    add_tag(as_ada, UUID(where.rpartition("/")[2]), "between-us")
+    assert "between-us" not in cys.get("/rail/filters").content.decode()
 
 
 def test_the_list_is_searched_by_what_stands_in_it(as_ada_in: Client, as_ada: Caller) -> None:
@@ -126,6 +128,27 @@ def test_the_list_is_searched_by_what_stands_in_it(as_ada_in: Client, as_ada: Ca
     assert "About pears" in found
     assert "plums" not in found
     assert "No chat has these words" in as_ada_in.get("/rail?search=%00nothing").content.decode()
+
+
+def test_the_list_grows_and_is_narrowed(as_ada_in: Client, as_ada: Caller) -> None:
+    session = Session.objects.get(pk=said_and_answered(as_ada, "About plums").session_id)
+    others = [
+        Session(workspace=session.workspace, created_by=session.created_by, title="Pears", vault_root="/v")
+        for _ in range(60)
+    ]
+    Session.objects.bulk_create(others)
+    add_tag(as_ada, others[7].pk, "garden")
+
+    def listed(query: str) -> tuple[int, bool]:
+        html = as_ada_in.get(f"/rail?{query}").content.decode()
+        return html.count("data-session"), "data-more" in html
+
+    assert listed("") == listed("limit=7") == listed("limit=x") == (50, True)
+    assert listed("limit=100") == (61, False)
+    assert listed("tag=garden") == (1, False)
+    assert listed("agent=nobody") == (0, False)
+    offered = as_ada_in.get("/rail/filters").content.decode()
+    assert "garden (1)" in offered
 
 
 def test_the_list_is_filtered_by_a_tag(as_ada_in: Client, as_ada: Caller) -> None:

@@ -119,6 +119,18 @@ def test_a_folder_that_cannot_be_one_is_refused(
     assert folder_of(workspace) == before
 
 
+def test_a_folder_in_that_of_another_workspace_is_refused(
+    as_ada_in: Client, free: Any, workspace: Workspace, tmp_path: Path
+) -> None:
+    before, theirs = folder_of(workspace), tmp_path / "theirs"
+    (theirs / "inside").mkdir(parents=True)
+    Workspace.objects.create(slug="theirs", name="Theirs", vault_path=str(theirs))
+    for path in (theirs, theirs / "inside"):
+        answer = as_ada_in.post("/welcome/vault", {"path": str(path)})
+        assert (answer.status_code, "lie in each other" in answer.content.decode()) == (422, True)
+    assert folder_of(workspace) == before
+
+
 def test_the_environments_folder_wins_and_is_said(
     as_ada_in: Client, workspace: Workspace, tmp_path: Path
 ) -> None:

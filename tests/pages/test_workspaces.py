@@ -71,6 +71,14 @@ class TestInviting:
         assert send(Client(enforce_csrf_checks=True), link_in(second)).status_code == 302
         assert Membership.objects.get(user__username="dora").role == Role.VIEWER
 
+    def test_who_was_put_out_before_they_came_does_not_come_in(self, as_ada_in: Client) -> None:
+        page = as_ada_in.post(f"{ONE}/invite", {"user": "dora", "role": "member"})
+        dora = User.objects.get(username="dora")
+        assert as_ada_in.post(f"{ONE}/members/{dora.pk}/remove").status_code == 302
+        assert send(Client(enforce_csrf_checks=True), link_in(page)).status_code == 403
+        again = as_ada_in.post(f"{ONE}/invite", {"user": "dora", "role": "member"})
+        assert send(Client(enforce_csrf_checks=True), link_in(again)).status_code == 302
+
     @pytest.mark.parametrize("name", ["ben", "ada", "cy"])
     def test_nobody_gets_a_link_into_what_is_anothers(
         self, name: str, as_ada_in: Client, ben: User, cy: User, as_cy: Caller

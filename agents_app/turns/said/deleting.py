@@ -5,11 +5,15 @@ writes nothing more and ends its agent, as one does that lost its lease. Then it
 meanwhile. Nobody waits for it.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents_app.turns.held.ringing import ring_workers
@@ -31,21 +35,54 @@ TRIES = 5
 def delete(caller: Caller, session_id: UUID) -> None:
     """With its turns, messages and events, its transcript, and the copy of that in the vault."""
     services.check_writable(caller, session_id)
-    if not any(_delete(caller, session_id) for _try in range(TRIES)):
+
+    def theirs() -> Session:
+        session = services.locked(caller, session_id)
+        services.check_rules_over(caller, session)
+        return session
+
+    if not any(_delete(session_id, theirs) for _try in range(TRIES)):
         raise Conflict(_("Somebody speaks to it at this very moment. Try again."))
 
 
+@dataclass(frozen=True)
+class CleanUp:
+    """Which sessions are old: in the archive, and not spoken to for so many days. A message takes one out of
+    the archive, and whoever asks for its transcript does not keep it there."""
+
+    days: int
+
+    @property
+    def sessions(self) -> QuerySet[Session]:
+        before = timezone.now() - timedelta(days=self.days)
+        found: QuerySet[Session] = Session.objects.filter(archived=True, last_accessed__lt=before)
+        return found.order_by("last_accessed")
+
+    def delete(self) -> int:
+        """How many are gone. One that is spoken to at this moment is not old any more, and stays."""
+        return sum(self._delete_one(pk) for pk in list(self.sessions.values_list("pk", flat=True)))
+
+    def _delete_one(self, session_id: UUID) -> bool:
+        def still_old() -> Session:
+            found = self.sessions.filter(pk=session_id).select_for_update(of=("self",))
+            return found.select_related("workspace").get()
+
+        try:
+            return _delete(session_id, still_old)
+        except Session.DoesNotExist:
+            return False
+
+
 @transaction.atomic
-def _delete(caller: Caller, session_id: UUID) -> bool:
+def _delete(session_id: UUID, locked: Callable[[], Session]) -> bool:
     """False where a turn was opened meanwhile. The turns are locked before the session, as workers do it."""
     turns = Turn.objects.open().filter(session=session_id).order_by("opened_seq")
-    locked = list(turns.select_for_update())
-    known = [turn.pk for turn in locked]
-    session = services.locked(caller, session_id)
-    services.check_rules_over(caller, session)
+    held = list(turns.select_for_update())
+    known = [turn.pk for turn in held]
+    session = locked()
     if turns.exclude(pk__in=known).exists():
         return False
-    working = [turn.pk for turn in locked if turn.status in ACTIVE]
+    working = [turn.pk for turn in held if turn.status in ACTIVE]
     for turn_id in working:
         close_all(turn_id)  # its parent shows what it asks
     _tell_those_who_stay(session)

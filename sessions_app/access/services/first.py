@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Membership, Role, Workspace
-from sessions_app.errors import Conflict, Forbidden, Invalid
-from sessions_app.files import vaults
+from sessions_app.access.services.workspaces import checked_vault
+from sessions_app.errors import Conflict, Forbidden
 
 FIRST = "default"
 
@@ -39,11 +39,9 @@ def choose_vault(caller: Caller, given: str) -> None:
         raise Forbidden(_("Only an operator chooses the folder, and only in the page."))
     if settings.PARACHUTE_VAULT_IS_CHOSEN:
         raise Conflict(_("The environment says which folder it is (VAULT_PATH)."))
-    try:
-        folder = vaults.usable(given, home=Path(settings.PARACHUTE_HOME))
-    except vaults.Unusable as error:
-        raise Invalid.field("path", str(error)) from error
-    Workspace.objects.filter(slug=FIRST).update(vault_path=str(folder))
+    first = Workspace.objects.get(slug=FIRST)
+    folder = checked_vault(given, besides=first.pk, name="path")
+    Workspace.objects.filter(pk=first.pk).update(vault_path=folder)
 
 
 @transaction.atomic

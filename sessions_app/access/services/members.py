@@ -93,6 +93,14 @@ def remove_member(caller: Caller, slug: str, user_id: int) -> None:
     _keep_an_owner(workspace, besides=user_id)
     if not workspace.memberships.filter(user_id=user_id).delete()[0]:
         raise NotFound
+    if not Membership.objects.filter(user=user_id).exists():
+        _take_back_invitation(user_id)
+
+
+def _take_back_invitation(user_id: int) -> None:
+    """Of somebody who has not come yet. The links of others are an operator's, who let them in again."""
+    links = SignInLink.objects.filter(user=user_id, user__last_login=None, used_at=None)
+    links.update(used_at=timezone.now())
 
 
 def owned(caller: Caller, slug: str) -> Workspace:

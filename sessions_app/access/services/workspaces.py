@@ -27,7 +27,7 @@ Wanted = Mapping[str, Any]  # columns of Workspace
 
 def create_workspace(caller: Caller, slug: str, wanted: Wanted) -> Workspace:
     """Its maker is its owner."""
-    if not caller.is_operator:
+    if not _may_open_folders(caller):
         raise Forbidden(_("Only an operator makes workspaces: each opens a folder of this computer."))
     if not SLUG.fullmatch(slug) or len(slug) > LONGEST_SLUG:
         said = _("Use small letters, digits and dashes, at most %(most)d.") % {"most": LONGEST_SLUG}
@@ -81,19 +81,29 @@ def checked_vault(given: str, *, besides: int | None, name: str = "vaultPath") -
         folder = vaults.usable(given, home=Path(settings.PARACHUTE_HOME))
     except vaults.Unusable as error:
         raise Invalid.field(name, str(error)) from error
-    place = folder.resolve()
+    place, way = folder.resolve(), _way_to(folder)
     for other in Workspace.objects.exclude(pk__in=[besides] if besides else []):
         theirs = Path(other.vault_path).resolve()
-        if place.is_relative_to(theirs) or theirs.is_relative_to(place):
+        if theirs.is_relative_to(place) or any(each.is_relative_to(theirs) for each in way):
             said = _("This folder and that of another workspace lie in each other. Choose another one.")
             raise Invalid.field(name, said)
     return str(folder)
 
 
+def _way_to(folder: Path) -> list[Path]:
+    """Where it lies, and where each link on the way to it lies: who can write there says where it leads."""
+    return [folder.resolve(), *(each.parent.resolve() / each.name for each in (folder, *folder.parents))]
+
+
+def _may_open_folders(caller: Caller) -> bool:
+    """A key that is limited to workspaces is limited to their folders."""
+    return caller.is_operator and caller.workspace_ids is None
+
+
 def _checked(caller: Caller, wanted: Wanted, *, besides: int | None) -> dict[str, Any]:
     columns = dict(wanted)
     if "vault_path" in columns:
-        if not caller.is_operator:
+        if not _may_open_folders(caller):
             raise Forbidden(_("Only an operator chooses the folder of a workspace."))
         columns["vault_path"] = checked_vault(columns["vault_path"], besides=besides)
     if "name" in columns and not 0 < len(columns["name"].strip()) <= LONGEST_NAME:
