@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
+from time import monotonic
 from typing import Any
 
 from bots_app.models import BotState, PlatformName
@@ -18,6 +19,7 @@ log = logging.getLogger(__name__)
 
 LOOKS_EVERY = 5.0  # seconds: a ring comes at once, and may be lost
 SWEEPS_EVERY = 600.0
+LEAVES_AFTER = 60.0  # without any token
 SHORTEST_WAIT, LONGEST_WAIT = 1.0, 60.0
 UNFORESEEN = "Something failed that was not foreseen; the log says more."
 
@@ -29,15 +31,20 @@ class Keeper:
     holder: str
     jitter: Callable[[], float] = random.random
     looks_every: float = LOOKS_EVERY
+    leaves_after: float = LEAVES_AFTER
     _orders: dict[str, Order] = field(default_factory=dict)
     _news: dict[str, asyncio.Event] = field(default_factory=dict)
 
     async def run(self) -> None:
+        """Ends by itself where there has been no token for a while."""
         self._news = {platform: asyncio.Event() for platform in PlatformName.values}
         watching = [self._watch(), self._sweep(), *map(self._keep, PlatformName.values)]
         tasks = [asyncio.ensure_future(each) for each in watching]
         try:
-            await asyncio.gather(*tasks)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
+                if task.done():
+                    task.result()
         finally:
             for task in tasks:
                 task.cancel()
@@ -46,8 +53,13 @@ class Keeper:
     async def _watch(self) -> None:
         """The one reader of what is wanted. One query, also where nothing runs."""
         async with bus.current().subscribe(saying.TOPIC) as listener:
+            idle_since = monotonic()
             while True:
-                for order in await in_thread(bots.orders)():
+                orders = await in_thread(bots.orders)()
+                idle_since = monotonic() if any(order.token for order in orders) else idle_since
+                if monotonic() - idle_since > self.leaves_after:
+                    return
+                for order in orders:
                     if self._orders.get(order.platform) != order:
                         self._orders[order.platform] = order
                         self._news[order.platform].set()

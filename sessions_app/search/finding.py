@@ -63,7 +63,8 @@ class Scope:
         here = {"source": session.source, "bot_chat": session.bot_chat}
         of_chunk = Q(manifest__session=None) | Q(**{f"manifest__session__{k}": v for k, v in here.items()})
         workspace = session.workspace_id
-        return cls(Q(manifest__workspace=workspace) & of_chunk, Q(workspace=workspace, **here))
+        whole = Q(manifest__workspace=workspace) & of_chunk
+        return cls(whole, Q(workspace=workspace, **here), Q(pk=workspace))
 
 
 @dataclass(frozen=True)

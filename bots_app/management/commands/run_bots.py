@@ -1,8 +1,10 @@
 """Speaks on the platforms for which there is a token. Without one it waits for the rows to have one."""
 
 import asyncio
+import os
 import signal
 import socket
+import sys
 from typing import Any
 
 from django.conf import settings
@@ -14,10 +16,12 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
-        asyncio.run(_run(settings.PARACHUTE_WORKER or f"bots@{socket.gethostname()}"))
+        if asyncio.run(_run(settings.PARACHUTE_WORKER or f"bots@{socket.gethostname()}")):
+            os.execv(sys.executable, [sys.executable, *sys.argv])  # noqa: S606 - to wait as what is small
 
 
-async def _run(holder: str) -> None:
+async def _run(holder: str) -> bool:
+    """Until it is told to stop; True where the last token was taken away."""
     from bots_app.relay.keeping import Keeper
 
     keeping = asyncio.ensure_future(Keeper(holder).run())
@@ -27,4 +31,5 @@ async def _run(holder: str) -> None:
     try:
         await keeping
     except asyncio.CancelledError:
-        return
+        return False
+    return True
