@@ -93,9 +93,10 @@ class PairingRequestAdmin(ReadOnlyAdmin):
     def whole(self, row: PairingRequest) -> str:
         return "\n\n".join(each["text"] for each in row.messages)
 
-    @admin.display(description=_("looks as if meant for an agent"), boolean=True)
-    def looks_odd(self, row: PairingRequest) -> bool:
-        return any(looks_like_orders(each["text"]) for each in row.messages)
+    @admin.display(description=_("reads as"))
+    def looks_odd(self, row: PairingRequest) -> str:
+        is_odd = any(looks_like_orders(each["text"]) for each in row.messages)
+        return _("⚠ meant for an agent?") if is_odd else _("ordinary")  # type: ignore[return-value]
 
     @admin.action(description=_("Let the chosen ones in"), permissions=["view"])
     def approve(self, request: HttpRequest, queryset: QuerySet[PairingRequest]) -> None:

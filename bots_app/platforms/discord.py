@@ -326,4 +326,4 @@ def _meant(error: Exception) -> PlatformError:
         case discord.HTTPException(status=status) if status < 500:
             return Undeliverable(f"Discord refuses it: {error.text or error.status}.")
         case _:
-            return Unreachable(f"Discord does not answer ({type(error).__name__}).")
+            return Unreachable("Discord does not answer.")

@@ -263,4 +263,4 @@ def _meant(error: TelegramError) -> PlatformError:
         case Forbidden() | BadRequest():
             return Undeliverable(f"Telegram refuses it: {error.message}.")
         case _:
-            return Unreachable(f"Telegram does not answer ({error.message}).")
+            return Unreachable("Telegram does not answer.")

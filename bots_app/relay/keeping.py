@@ -129,6 +129,7 @@ class Keeper:
             ended.is_final = True
             await in_thread(bots.is_now)(order.platform, BotState.FAILED, str(error))
         except base.PlatformError as error:
+            log.warning("The bot on %s is away: %s", order.platform, error.__cause__ or error)
             await in_thread(bots.is_now)(order.platform, BotState.RECONNECTING, str(error))
         except Exception:
             log.exception("The bot on %s broke off; it tries again.", order.platform)

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from bots_app.models import BotChat, BotUser, Heard, HeardState
 from bots_app.platforms.base import Incoming
 from bots_app.services import linking, pairing, people, saying
-from bots_app.services.places import chat_of
+from bots_app.services.places import bind, chat_of
 from sessions_app.storable import storable
 
 LARGEST = 100 * 1024  # bytes of a message
@@ -45,16 +45,10 @@ def hear(platform: str, said: Incoming) -> BotChat | None:
             _overhear(platform, said)
         return None
     chat = chat_of(platform, said.place)
-    if chat.is_group and not _is_of_its_workspace(chat, user):
+    if chat.is_group and not bind(chat, user.workspace):
         saying.notice(chat, f"elsewhere:{chat.pk}:{user.pk}", _(ELSEWHERE))
         return None
     return chat if _take(platform, said, chat, user) else None
-
-
-def _is_of_its_workspace(chat: BotChat, user: BotUser) -> bool:
-    """A group belongs to the workspace of who first spoke to the bot there."""
-    BotChat.objects.filter(pk=chat.pk, workspace=None).update(workspace=user.workspace_id)
-    return BotChat.objects.filter(pk=chat.pk, workspace=user.workspace_id).exists()
 
 
 def _overhear(platform: str, said: Incoming) -> None:

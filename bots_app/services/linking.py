@@ -10,8 +10,6 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents_app.rights.trust import narrowest
-from agents_app.sandboxes import walls
 from bots_app.models import (
     Bot,
     BotChat,
@@ -24,9 +22,9 @@ from bots_app.models import (
 )
 from bots_app.platforms.base import Incoming
 from bots_app.services import saying
-from bots_app.services.places import chat_of
+from bots_app.services.places import chat_of, usual_trust
 from sessions_app.access.caller import MAY_WRITE, Caller
-from sessions_app.access.models import TrustLevel, Workspace, digest
+from sessions_app.access.models import Workspace, digest
 from sessions_app.access.services import caller_of_user
 from sessions_app.errors import Forbidden
 from sessions_app.storable import storable
@@ -104,13 +102,6 @@ def _linked(platform: str, said: Incoming, person: User, chat: BotChat) -> BotUs
         approved_trust_level=user.trust_level,
     )
     return user
-
-
-def usual_trust(workspace: Workspace) -> TrustLevel:
-    """The narrowest that works on this machine."""
-    box = narrowest(TrustLevel.SANDBOXED)
-    works = walls.seems_to_work(box, workspace)
-    return box if works else narrowest(workspace.trust_floor, TrustLevel.VAULT)
 
 
 def _url(code: str) -> str:

@@ -30,7 +30,7 @@ from bots_app.models import (
 )
 from bots_app.platforms.base import Incoming
 from bots_app.services import people, saying
-from bots_app.services.places import chat_of
+from bots_app.services.places import bind, chat_of
 from permissions_app import audit
 from permissions_app.audit import AuditKind, Entry, Outcome
 from sessions_app.access.caller import Caller
@@ -126,8 +126,8 @@ def approve(caller: Caller, request_id: UUID, wanted: Approval) -> PairingReques
         user = _let_in(caller, request, workspace, wanted)
         PairingRequest.objects.filter(pk=request.pk).update(bot_user=user)
         if request.chat is not None:
-            if request.chat.is_group and request.chat.workspace_id is None:
-                BotChat.objects.filter(pk=request.chat.pk).update(workspace=workspace)
+            if request.chat.is_group:
+                bind(request.chat, workspace)
             saying.notice(request.chat, f"approved:{request.pk}", _(LET_IN))
         _note(caller, Outcome.GRANTED, request, workspace.pk)
     request.refresh_from_db()

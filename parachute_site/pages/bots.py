@@ -23,6 +23,7 @@ from bots_app import reading
 from bots_app.models import Bot, BotState, BotUser, PairingRequest, PairingStatus, PlatformName
 from bots_app.services import bots, linking, pairing, saying
 from bots_app.services.pairing import Approval
+from bots_app.services.places import usual_trust
 from bots_app.suspicion import looks_like_orders
 from parachute_site.pages.frame import caller_in, framed
 from parachute_site.pages.reach import NAMES
@@ -302,7 +303,7 @@ def _about_request(caller: Caller, request_id: UUID, form: ApproveForm | None) -
     if found is None or not reading.may_decide(caller):
         raise Http404(request_id)
     own = list(pairing.owned_by(caller))
-    first = {"trust_level": linking.usual_trust(own[0]), "seen": max(len(found.messages), 1)}
+    first = {"trust_level": usual_trust(own[0]), "seen": max(len(found.messages), 1)}
     return {
         "asks": found,
         "is_pending": found.status == PairingStatus.PENDING,
