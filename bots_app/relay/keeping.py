@@ -67,7 +67,7 @@ class Keeper:
 
     async def _sweep(self) -> None:
         while True:
-            await in_thread(pairing.expire)()
+            await in_thread(pairing.sweep)()
             await in_thread(delivering.sweep)()
             await asyncio.sleep(SWEEPS_EVERY)
 

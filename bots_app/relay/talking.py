@@ -13,6 +13,8 @@ from functools import partial
 from time import monotonic
 from typing import Any, TypeVar
 
+from django.db import DatabaseError
+
 from bots_app.models import BotChat, Delivery, DeliveryKind
 from bots_app.platforms.base import (
     Incoming,
@@ -30,6 +32,7 @@ from bots_app.services.opening import Said
 from bots_app.services.places import place_of
 from permissions_app.services.telling import INBOX
 from sessions_app.files.attachments import MOST, Given
+from sessions_app.incidents import incident
 from sessions_app.streaming import bus
 from sessions_app.threads import in_thread
 
@@ -80,12 +83,20 @@ class Talk:
 
     async def _hear_in_order(self, said: list[Incoming]) -> None:
         for each in said:
-            if each.press:
-                await self._press(each)
-            else:
-                chat = await in_thread(hearing.hear)(self._platform.name, each)
-                if chat is not None:
-                    self._wake("heard", chat.pk)
+            try:
+                await self._hear_one(each)
+            except DatabaseError:
+                raise  # it was not taken, and comes again
+            except Exception:
+                log.exception("Update %s of %s is left out.", each.update_id, self._platform.name)
+
+    async def _hear_one(self, said: Incoming) -> None:
+        if said.press:
+            await self._press(said)
+            return
+        chat = await in_thread(hearing.hear)(self._platform.name, said)
+        if chat is not None:
+            self._wake("heard", chat.pk)
 
     async def _press(self, said: Incoming) -> None:
         told = await in_thread(cards.press)(self._platform.name, said)
@@ -150,12 +161,22 @@ class Talk:
         while (said := await in_thread(opening.next_said)(chat)) is not None:
             if said.waits:
                 await asyncio.sleep(said.waits)
-            elif said.is_command and await in_thread(commands.run)(said):
+            else:
+                await self._take_one(said)
+        for kind in DeliveryKind:
+            self._wake(kind, chat)
+
+    async def _take_one(self, said: Said) -> None:
+        try:
+            if said.is_command and await in_thread(commands.run)(said):
                 await in_thread(opening.done)(said)
             else:
                 await self._say(said)
-        for kind in DeliveryKind:
-            self._wake(kind, chat)
+        except (PlatformError, DatabaseError):
+            raise
+        except Exception as error:  # noqa: BLE001 - it is logged as an incident
+            told = incident(log, f"What was said in chat {said.lead.chat_id}", error)
+            await in_thread(opening.refuse)(said, told.message)
 
     async def _say(self, said: Said) -> None:
         try:
@@ -175,23 +196,28 @@ class Talk:
 
     async def _deliver(self, kind: DeliveryKind, chat: int) -> None:
         while (delivery := await in_thread(delivering.next_of)(chat, kind)) is not None:
-            if not await self._delivered(delivery):
-                return
+            await self._delivered(delivery)
 
-    async def _delivered(self, delivery: Delivery) -> bool:
-        """Whether the next one may follow. One that is tried again holds up those behind it: they were said
-        later."""
+    async def _delivered(self, delivery: Delivery) -> None:
+        """One that is tried again holds up those behind it: they were said later."""
         try:
             await self._say_it(delivery)
         except Undeliverable as error:
             await in_thread(delivering.failed)(delivery, str(error))
         except Unreachable as error:
-            wait = await in_thread(delivering.tried)(delivery, str(error))
-            if wait is not None:
-                await asyncio.sleep(wait)
+            await self._try_again(delivery, str(error))
+        except (TokenRefused, DatabaseError):
+            raise
+        except Exception as error:  # noqa: BLE001 - it is logged as an incident
+            told = incident(log, f"Delivery {delivery.pk}", error)
+            await self._try_again(delivery, told.message)
         else:
             await in_thread(delivering.sent)(delivery)
-        return True
+
+    async def _try_again(self, delivery: Delivery, why: str) -> None:
+        wait = await in_thread(delivering.tried)(delivery, why)
+        if wait is not None:
+            await asyncio.sleep(wait)
 
     async def _say_it(self, delivery: Delivery) -> None:
         if delivery.kind == DeliveryKind.ANSWER:
@@ -232,9 +258,6 @@ class Talk:
                 return await call()
             except SlowDown as error:
                 self._quiet_until[chat.pk] = monotonic() + error.after
-
-    def is_quiet(self, chat: BotChat) -> bool:
-        return self._quiet_until.get(chat.pk, 0.0) > monotonic()
 
 
 def _is_of(platform: str, chat: int) -> bool:

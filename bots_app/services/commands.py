@@ -1,6 +1,7 @@
 """What somebody who was let in can say to the bot itself. None of it reaches a model, but for /journal with
 words behind it."""
 
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -59,14 +60,10 @@ def _stop(said: Said, words: str) -> str:
     """What runs here, and what waits behind it."""
     caller = people.caller_in(said.lead.bot_user, said.lead.chat)
     stopped = 0
-    for session_id in {turn.session_id for turn in _open_turns(said.lead.chat)}:
-        try:
-            while stopped < 50 and abort(caller, session_id):
-                stopped += 1
-                if not Turn.objects.filter(session=session_id, status=TurnStatus.QUEUED).exists():
-                    break
-        except NotFound:
-            continue  # it ended by itself
+    for turn in reversed(_open_turns(said.lead.chat)):  # what waits would begin when the one before it ends
+        with suppress(NotFound):  # it ended by itself
+            abort(caller, turn.session_id, turn.pk)
+            stopped += 1
     return _("Stopped.") if stopped else _("I am not doing anything.")
 
 

@@ -30,7 +30,9 @@ ELSEWHERE = "This group belongs to another workspace than you do, so I do not an
 def hear(platform: str, said: Incoming) -> BotChat | None:
     """The chat in which there is something to answer now."""
     user = people.find(platform, said.who.user_id) if said.who.is_person else None
-    if not said.place.is_group and said.who.is_person and linking.is_code(said.text):
+    if said.who.is_person and linking.is_code(said.text):
+        if said.place.is_group:
+            return None  # others read it there: it is none any more
         if linking.use(platform, said):
             return None
         if user is not None:

@@ -52,6 +52,7 @@ LONGEST_NAME = 200
 EXPIRES_AFTER = timedelta(days=7)
 PENDING_IN_A_CHAT = 3
 PENDING_ON_A_PLATFORM = 200  # more accounts than anybody reads through
+KEPT_FOR = timedelta(days=30)  # what was decided against
 AGAIN_AFTER = timedelta(days=1)  # whoever was turned away is not heard for so long
 TOOL = "bots"
 
@@ -189,6 +190,17 @@ def expire() -> int:
     now = timezone.now()
     late = PairingRequest.objects.filter(status=PairingStatus.PENDING, expires_at__lte=now)
     return late.update(status=PairingStatus.EXPIRED, resolved_at=now)
+
+
+def sweep() -> None:
+    """What was decided long ago, and the chats of those who never came in."""
+    expire()
+    long_ago = timezone.now() - KEPT_FOR
+    over = PairingRequest.objects.filter(status__in=(PairingStatus.DENIED, PairingStatus.EXPIRED))
+    over.filter(resolved_at__lt=long_ago).delete()
+    known = BotUser.objects.exclude(direct=None).values("direct")
+    idle = BotChat.objects.filter(session=None, workspace=None, pairing_requests=None, heard=None)
+    idle.filter(created_at__lt=long_ago).exclude(pk__in=known).delete()
 
 
 def _stop(turns: list[Turn], caller: Caller) -> None:

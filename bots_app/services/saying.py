@@ -6,7 +6,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from bots_app.models import BotChat, Delivery, DeliveryKind, DeliveryState
-from sessions_app.models import Turn
+from sessions_app.models import Session, Turn
 from sessions_app.streaming import bus
 
 TOPIC = "bots"  # rings: `chat` has something to be heard or said, or `orders` are new
@@ -30,6 +30,11 @@ def answer(chat: BotChat, turn_id: Any, *, reply_to: str = "") -> None:
         },
     )
     ring(chat=chat.pk)
+
+
+def chat_of_session(session: Session) -> BotChat | None:
+    """Where a session is held, as long as that chat is still about it."""
+    return BotChat.objects.filter(platform=session.source, session=session).first()
 
 
 def again(delivery: Delivery) -> bool:

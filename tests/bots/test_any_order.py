@@ -111,7 +111,7 @@ def settled(monkeypatch: pytest.MonkeyPatch, boxes_work: None) -> Callable[..., 
     return World
 
 
-@given(steps=st.lists(STEPS, min_size=3, max_size=12))
+@given(steps=st.lists(STEPS, min_size=5, max_size=12))
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 def test_who_is_not_let_in_never_reaches_a_model(
     steps: list[Any], settled: Callable[[Caller], World], as_ada: Caller

@@ -42,7 +42,7 @@ class Town:
                         await asyncio.wait_for(event.wait(), 0.05)
                 return found
         except TimeoutError:
-            raise AssertionError(f"it never came to that: {dict(self.chats)}") from None
+            raise AssertionError(f"it never came to that: {self.chats or self}") from None
         finally:
             self._waiters.remove(event)
 
