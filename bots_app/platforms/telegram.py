@@ -9,7 +9,15 @@ from typing import Any, TypeVar
 
 import telegram
 from telegram.constants import ChatAction, ChatType, MessageLimit, ParseMode
-from telegram.error import BadRequest, Conflict, Forbidden, InvalidToken, RetryAfter, TelegramError
+from telegram.error import (
+    BadRequest,
+    ChatMigrated,
+    Conflict,
+    Forbidden,
+    InvalidToken,
+    RetryAfter,
+    TelegramError,
+)
 from telegram.request import HTTPXRequest
 
 from bots_app.platforms.base import (
@@ -260,6 +268,8 @@ def _meant(error: TelegramError) -> PlatformError:
             return Unreachable(
                 "Another program reads the messages of this bot. Stop it, or make another bot."
             )
+        case ChatMigrated():
+            return Undeliverable("The group has become another one. Say something to the bot there.")
         case Forbidden() | BadRequest():
             return Undeliverable(f"Telegram refuses it: {error.message}.")
         case _:

@@ -12,10 +12,11 @@ from contextlib import aclosing, suppress
 from functools import partial
 from hashlib import sha256
 from time import monotonic
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
-from bots_app.models import BotChat, Delivery
+from bots_app.models import Delivery
 from bots_app.platforms.base import Platform, PlatformError, SlowDown, Undeliverable, Unreachable
+from bots_app.relay.manners import Manners
 from bots_app.relay.pictures import named_in, read_pictures
 from bots_app.relay.splitting import split
 from bots_app.relay.telling import Telling
@@ -25,27 +26,20 @@ from sessions_app.errors import NotFound
 from sessions_app.streaming.stream import follow_turn
 from sessions_app.threads import in_thread
 
-R = TypeVar("R")
-
 TOOK_LONG = 20.0  # seconds
 
 
-class Politely(Protocol):
-    def __call__(self, chat: BotChat, call: Callable[[], Awaitable[R]]) -> Awaitable[R]: ...
-
-
 class Answer:
-    def __init__(self, platform: Platform, delivery: Delivery, politely: Politely) -> None:
+    def __init__(self, platform: Platform, delivery: Delivery, manners: Manners) -> None:
         self._platform = platform
         self._delivery = delivery
         self._chat = delivery.chat
         self._place = place_of(delivery.chat)
-        self._politely = politely
+        self._manners = manners
         self._messages: list[dict[str, Any]] = list(delivery.messages)
         self._telling = Telling()
         self._news = asyncio.Event()
         self._began: float | None = None
-        self._quiet_until = 0.0
         in_group = self._chat.is_group
         self._every = platform.edits_every_in_groups if in_group else platform.edits_every
 
@@ -74,8 +68,9 @@ class Answer:
 
     async def _type(self) -> None:
         while True:
-            with suppress(PlatformError):
-                await self._platform.typing(self._place)
+            if not self._manners.is_silent(self._chat):
+                with suppress(PlatformError):
+                    await self._platform.typing(self._place)
             await asyncio.sleep(self._platform.typing_lasts * 0.9)
 
     async def _stream(self, listening: asyncio.Task[None]) -> None:
@@ -88,9 +83,10 @@ class Answer:
             self._news.clear()
             if listening.done():
                 break
+            await self._manners.wait(self._chat)
             if self._telling.text.strip():
                 await self._show_what_there_is()
-                await asyncio.wait({listening}, timeout=max(self._every, self._quiet_until - monotonic()))
+                await asyncio.wait({listening}, timeout=self._every)
         listening.result()
 
     async def _show_what_there_is(self) -> None:
@@ -98,22 +94,21 @@ class Answer:
         try:
             await self._show(self._pieces(), lambda call: call())
         except SlowDown as error:
-            self._quiet_until = monotonic() + error.after
+            self._manners.be_silent(self._chat, error.after)
         except (Undeliverable, Unreachable):
-            self._quiet_until = monotonic() + max(self._every, 1.0)  # the end of it is said in any case
+            await asyncio.sleep(max(self._every, 1.0))  # the end of it is said in any case
 
     async def _finish(self) -> None:
-        await asyncio.sleep(max(0.0, self._quiet_until - monotonic()))
         pieces = self._pieces()
         took_long = self._began is not None and monotonic() - self._began > TOOK_LONG
         streamed = [each for each in self._messages if "last" not in each] if took_long else []
         if streamed:
             self._messages = [each for each in self._messages if "last" in each]
-        await self._show(pieces, partial(self._politely, self._chat), is_last=True)
+        await self._show(pieces, partial(self._manners.politely, self._chat), is_last=True)
         for each in [*streamed, *self._messages[len(pieces) :]]:
             with suppress(Undeliverable, Unreachable):
                 delete = partial(self._platform.delete, self._place, each["id"])
-                await self._politely(self._chat, delete)
+                await self._manners.politely(self._chat, delete)
         await self._send_pictures()
 
     def _pieces(self) -> list[str]:
@@ -161,7 +156,7 @@ class Answer:
             if number >= done:
                 with suppress(Undeliverable):  # the words are there
                     send = partial(self._platform.send_file, self._place, name, content)
-                    await self._politely(self._chat, send)
+                    await self._manners.politely(self._chat, send)
                 card = {"pictures": number + 1}
                 await in_thread(delivering.stands)(self._delivery, self._messages, card)
 

@@ -7,11 +7,10 @@ only says that it is worth looking.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import aclosing, suppress
 from functools import partial
-from time import monotonic
-from typing import Any, TypeVar
+from typing import Any
 
 from django.db import DatabaseError
 
@@ -21,12 +20,12 @@ from bots_app.platforms.base import (
     Platform,
     PlatformError,
     SentFile,
-    SlowDown,
     TokenRefused,
     Undeliverable,
     Unreachable,
 )
 from bots_app.relay.answering import Answer
+from bots_app.relay.manners import Manners
 from bots_app.services import cards, commands, delivering, hearing, opening, saying
 from bots_app.services.opening import Said
 from bots_app.services.places import place_of
@@ -37,7 +36,6 @@ from sessions_app.streaming import bus
 from sessions_app.threads import in_thread
 
 log = logging.getLogger(__name__)
-R = TypeVar("R")
 
 LOOKS_EVERY = 2.0  # seconds: rings can be lost, rows cannot
 CARDS_EVERY = 10.0
@@ -51,7 +49,7 @@ class Talk:
         self._platform = platform
         self._lanes: dict[tuple[str, int], asyncio.Task[None]] = {}
         self._again: set[tuple[str, int]] = set()
-        self._quiet_until: dict[int, float] = {}
+        self._manners = Manners()
         self._broken: asyncio.Future[None] | None = None
         self._work: dict[str, Work] = {
             "heard": self._take_what_was_heard,
@@ -221,7 +219,7 @@ class Talk:
 
     async def _say_it(self, delivery: Delivery) -> None:
         if delivery.kind == DeliveryKind.ANSWER:
-            await Answer(self._platform, delivery, self.politely).deliver()
+            await Answer(self._platform, delivery, self._manners).deliver()
         elif delivery.kind == DeliveryKind.CARD:
             await self._show_card(delivery)
         else:
@@ -232,7 +230,7 @@ class Talk:
             return  # it was said, and its end was not written down
         place = place_of(delivery.chat)
         say = partial(self._platform.send, place, delivery.text, reply_to=delivery.reply_to)
-        said = await self.politely(delivery.chat, say)
+        said = await self._manners.politely(delivery.chat, say)
         await in_thread(delivering.stands)(delivery, [{"id": said}])
 
     async def _show_card(self, delivery: Delivery) -> None:
@@ -241,23 +239,12 @@ class Talk:
         if delivery.messages:
             at = delivery.messages[0]["id"]
             edit = partial(self._platform.edit, place, at, shown.text, buttons=shown.buttons)
-            await self.politely(delivery.chat, edit)
+            await self._manners.politely(delivery.chat, edit)
             messages = delivery.messages
         else:
             say = partial(self._platform.send, place, shown.text, buttons=shown.buttons)
-            messages = [{"id": await self.politely(delivery.chat, say)}]
+            messages = [{"id": await self._manners.politely(delivery.chat, say)}]
         await in_thread(cards.was_shown)(delivery, messages, shown)
-
-    async def politely(self, chat: BotChat, call: Callable[[], Awaitable[R]]) -> R:
-        """Nothing is asked of the platform in a chat for as long as it wants silence there."""
-        while True:
-            wait = self._quiet_until.get(chat.pk, 0.0) - monotonic()
-            if wait > 0:
-                await asyncio.sleep(wait)
-            try:
-                return await call()
-            except SlowDown as error:
-                self._quiet_until[chat.pk] = monotonic() + error.after
 
 
 def _is_of(platform: str, chat: int) -> bool:

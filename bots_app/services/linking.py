@@ -40,7 +40,9 @@ class Link:
 
 
 def make(caller: Caller) -> Link:
-    """A person's own, in their browser or by a key of theirs."""
+    """For a person in their browser: who is linked decides with all their rights, and a key has its own."""
+    if caller.key_id is not None:
+        raise Forbidden(_("Link your account on the page of bots: a key cannot do it for you."))
     if not Workspace.objects.filter(caller.within(roles=MAY_WRITE), archived_at=None).exists():
         raise Forbidden(_("You write in no workspace yet. An owner of one can change that."))
     code = secrets.token_urlsafe(18)

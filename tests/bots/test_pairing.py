@@ -287,7 +287,7 @@ async def test_the_api_of_bots_shows_no_token(
 
 
 async def test_members_and_strangers_are_kept_from_bots(
-    workspace: Workspace, ben: User, key: Any, cy_calls: Web, audited: list[Entry]
+    workspace: Workspace, ben: User, ben_browser: Web, key: Any, cy_calls: Web, audited: list[Entry]
 ) -> None:
     await in_thread(knocks)()
     request = await in_thread(asked)()
@@ -312,7 +312,8 @@ async def test_members_and_strangers_are_kept_from_bots(
     assert (await bens.ask("DELETE", put_out)).refused == (403, "forbidden")
     assert (await cy_calls.ask("DELETE", put_out)).refused == (404, "not_found")
     assert await BotUser.objects.filter(revoked_at=None).acount() == 1
-    assert (await bens.post("/api/bots/link", {})).json["url"] is None
+    assert (await bens.post("/api/bots/link", {})).refused == (403, "forbidden")
+    assert (await ben_browser.post("/api/bots/link", {})).json["url"] is None
 
 
 def test_the_page_shows_who_knocks_as_plain_text_and_lets_them_in(
