@@ -175,8 +175,8 @@ async def revoke_pairing(request: HttpRequest, platform: Platform, user_id: str)
     "/bots/link",
     response={200: LinkOut, **refusals(401, 403)},
     summary="A word by which a bot knows that an account is yours",
-    description="For a person in a browser. Good once, for ten minutes. Send it to the bot as `/link CODE`. From "
-    "then on your chat with it is yours alone, and it asks you there when something waits for you.",
+    description="For a person in a browser. Good once, for ten minutes. Send it to the bot as `/link CODE`. "
+    "From then on your chat with it is yours alone, and it asks you there when something waits for you.",
 )
 async def link_bot(request: HttpRequest) -> Any:
     link = await in_thread(linking.make)(caller_of(request))

@@ -31,6 +31,7 @@ from sessions_app.access.api import router as access
 from sessions_app.access.models import KeyScope
 from sessions_app.access.tokens import Audience
 from sessions_app.errors import Invalid, NotFound, ParachuteError, TooLarge
+from sessions_app.files.api import router as files
 from sessions_app.incidents import incident
 from sessions_app.search.api import router as search
 
@@ -80,6 +81,7 @@ api.add_router("", older_paths)
 api.add_router("", curator)
 api.add_router("/internal", curator_internal, auth=HelperAuth(Audience.CURATOR))
 api.add_router("", search)
+api.add_router("", files)
 api.add_router("", access, auth=CallerAuth(writes=KeyScope.ADMIN))
 api.add_router("", agents, auth=CallerAuth(writes=KeyScope.ADMIN))
 api.add_router("", grants, auth=CallerAuth(writes=KeyScope.ADMIN))

@@ -15,6 +15,7 @@ from django.urls import path, re_path  # noqa: E402
 from agents_app.consumers import ChatSocket  # noqa: E402
 from parachute_site.callers import CallerMiddleware  # noqa: E402
 from parachute_site.json_errors import answer  # noqa: E402
+from parachute_site.outside import outside  # noqa: E402
 from parachute_site.pages.socket import PageSocket  # noqa: E402
 from permissions_app.consumers import InboxStream  # noqa: E402
 from sessions_app.consumers import EventStream  # noqa: E402
@@ -62,6 +63,7 @@ _events: Any = CallerMiddleware(EventStream.as_asgi())
 _inbox: Any = CallerMiddleware(InboxStream.as_asgi())
 _socket: Any = CallerMiddleware(ChatSocket.as_asgi())
 _page: Any = CallerMiddleware(PageSocket.as_asgi())
+_outside: Any = CallerMiddleware(outside)
 _rest: Any = http
 _nowhere: Any = no_route
 
@@ -71,6 +73,7 @@ application = ProtocolTypeRouter(
             [
                 path("api/chat/<uuid:session_id>/events", _events),
                 path("api/permissions/stream", _inbox),
+                path("mcp", _outside),
                 re_path("", _rest),
             ]
         ),

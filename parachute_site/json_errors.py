@@ -10,6 +10,7 @@ from parachute_site.middleware import WithoutHop, is_for_api
 
 CODES = {
     400: ("invalid", "The request cannot be read, or this host name is not served here (see ALLOWED_HOSTS)."),
+    401: ("unauthenticated", "Send a key as `Authorization: Bearer para_…` or `X-API-Key`."),
     403: ("forbidden", "This is not allowed."),
     404: ("not_found", "There is nothing here, or nothing that you may see."),
     405: ("method_not_allowed", "This path does not take that method."),

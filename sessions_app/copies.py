@@ -8,14 +8,16 @@ had before is taken away, unless somebody has edited it.
 import hashlib
 import logging
 import re
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import yaml
+from django.db import transaction
 from django.db.models import Count, F, Q, QuerySet
 from django.utils import timezone
 
@@ -30,15 +32,28 @@ log = logging.getLogger(__name__)
 FOLDER = "agent-sessions"
 AT_ONCE = 50
 LONGEST_NAME = 60
+LONGEST_IN_BYTES = 160  # with all that is put around it, a name of 255
 _UNFIT = re.compile(r"[^\w-]+")
+
+_writing = threading.Lock()  # two sweeps at once would each give a chat a copy, and remember one of them
 
 
 def write_copies() -> int:
     """Of the sessions in which something was said since. How many files were written or taken away."""
+    if not _writing.acquire(blocking=False):
+        return 0
+    try:
+        return sum(_write_copies_in(workspace) for workspace in Workspace.objects.all())
+    finally:
+        _writing.release()
+
+
+def _write_copies_in(workspace: Workspace) -> int:
+    """Each by itself: a vault that is not there keeps no other waiting."""
     changed = 0
-    for session in _wanted()[:AT_ONCE]:
+    for session in _wanted().filter(workspace=workspace)[:AT_ONCE]:
         changed += _tried(session, _write)
-    for session in _unwanted()[:AT_ONCE]:
+    for session in _unwanted().filter(workspace=workspace)[:AT_ONCE]:
         changed += _tried(session, _take_away)
     return changed
 
@@ -96,11 +111,21 @@ def _write(session: Session) -> None:
         else:
             folder.write(name, text)
     said = {"path": f"{FOLDER}/{name}", "content_hash": _hash(text), "written_at": began}
-    SessionCopy.objects.update_or_create(session=session, defaults=said)
+    if not _remembered(session, said):
+        remove(Path(session.workspace.vault_path), SessionCopy(**said))
+
+
+@transaction.atomic
+def _remembered(session: Session, said: dict[str, Any]) -> bool:
+    """False where the chat was deleted meanwhile: whoever did that did not know of this copy."""
+    is_there = Session.objects.select_for_update().filter(pk=session.pk).exists()
+    if is_there:
+        SessionCopy.objects.update_or_create(session=session, defaults=said)
+    return is_there
 
 
 def _take_away(session: Session) -> None:
-    with _folder(session) as folder:
+    with suppress(FileNotFoundError), _folder(session) as folder:  # somebody has taken all of them away
         name = _own_name(session, folder)
         if name is not None:
             folder.remove(name)
@@ -129,7 +154,8 @@ def _folder(session: Session, *, make: bool = False) -> Iterator[Folder]:
 
 def _new_name(session: Session) -> str:
     day = _local(session, session.created_at).date().isoformat()
-    title = _UNFIT.sub("-", session.title).strip("-")[:LONGEST_NAME].strip("-") or "chat"
+    fit = _UNFIT.sub("-", session.title).strip("-")[:LONGEST_NAME].encode()[:LONGEST_IN_BYTES]
+    title = fit.decode(errors="ignore").strip("-") or "chat"
     return f"{day}-{title}-{session.pk.hex[:8]}.md"
 
 
@@ -179,9 +205,12 @@ def _who(message: dict[str, Any], session: Session) -> str:
 def _when(message: dict[str, Any], session: Session) -> str:
     try:
         at = datetime.fromisoformat(str(message["timestamp"]))
-    except ValueError:
+        return _local(session, at).strftime("%Y-%m-%d %H:%M:%S")
+    except (
+        ValueError,
+        OverflowError,
+    ):  # a transcript is its agent's to write: no time, or one of no calendar
         return "?"
-    return _local(session, at).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _local(session: Session, at: datetime) -> datetime:

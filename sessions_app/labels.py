@@ -12,7 +12,7 @@ from sessions_app.errors import Invalid, NotFound
 from sessions_app.models import EventType, Session, SessionTag
 from sessions_app.models.labels import LONGEST_TAG
 from sessions_app.reading import visible
-from sessions_app.storable import seen
+from sessions_app.storable import seen, storable
 from sessions_app.streaming.log import record
 
 MOST_TAGS = 50  # of a session
@@ -68,10 +68,12 @@ def _tags(session_id: UUID) -> list[str]:
 
 
 def _normal(tag: str) -> str:
-    name = " ".join(seen(tag).lower().split())
-    if not 1 <= len(name) <= LONGEST_TAG or "/" in name:
+    name = " ".join(seen(storable(tag)).lower().split())
+    # Of the address of a tag, one of dots is a way out; clients follow it before they ask.
+    if not 1 <= len(name) <= LONGEST_TAG or "/" in name or name in (".", ".."):
         raise Invalid.field(
             "tag",
-            _("Give a tag of 1 to %(most)s characters, without a slash.") % {"most": LONGEST_TAG},
+            _("Give a tag of 1 to %(most)s characters, without a slash and not of dots alone.")
+            % {"most": LONGEST_TAG},
         )
     return name

@@ -48,9 +48,9 @@ class OwnTool:
         try:
             return Told(_as_json(await self.call(arguments, use_id)))
         except ToolRefused as refusal:
-            return _refused(refusal)
+            return refused(refusal)
         except Exception as error:  # noqa: BLE001 - `incident` logs it
-            return _refused(ToolRefused("internal", incident(log, f"The tool {self.name}", error).message))
+            return refused(ToolRefused("internal", incident(log, f"The tool {self.name}", error).message))
 
 
 @dataclass(frozen=True)
@@ -81,5 +81,5 @@ def _as_json(said: Any) -> str:
     return json.dumps(said, ensure_ascii=False, default=str)
 
 
-def _refused(refusal: ToolRefused) -> Told:
+def refused(refusal: ToolRefused) -> Told:
     return Told(_as_json({"error": {"code": refusal.code, "message": refusal.message}}), is_error=True)

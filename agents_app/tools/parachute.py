@@ -10,18 +10,15 @@ from uuid import UUID
 
 from django.db import transaction
 
+from agents_app.tools import looking
+from agents_app.tools.looking import MOST, Eyes
 from agents_app.tools.own import Arguments, OwnServer, OwnTool, ToolRefused
 from sessions_app import labels
 from sessions_app.errors import ParachuteError
-from sessions_app.history import conversation
 from sessions_app.models import Session
-from sessions_app.search.finding import Hit, Scope, Wish, find
-from sessions_app.search.models import ContentType
 from sessions_app.threads import in_thread
 
 NAME = "parachute"
-MOST, USUAL = 50, 10
-LONGEST_TOLD = 20_000  # characters of a chat, its newest
 
 Work = Callable[[Session, Arguments], Any]
 
@@ -71,64 +68,19 @@ def _done(session_id: UUID, work: Work, arguments: Arguments) -> Any:
 
 
 def _search_vault(session: Session, given: Arguments) -> Any:
-    kinds = (ContentType.DOCUMENT, ContentType.JOURNAL)
-    return {"results": [{"path": hit.path, **_told(hit)} for hit in _found(session, given, *kinds)]}
+    return looking.search_vault(Eyes.of_session(session), **given)
 
 
 def _search_sessions(session: Session, given: Arguments) -> Any:
-    found = _found(session, given, ContentType.SESSION)
-    return {"results": [{"session_id": str(hit.session_id), **_told(hit)} for hit in found]}
-
-
-def _found(session: Session, given: Arguments, *kinds: str) -> list[Hit]:
-    wish = Wish(given["query"], kinds=kinds, limit=given.get("limit", USUAL))
-    return [hit for hit in find(Scope.of_session(session), wish) if hit.session_id != session.pk]
-
-
-def _told(hit: Hit) -> dict[str, Any]:
-    return {"title": hit.title, "excerpt": hit.excerpt, "changed_at": hit.changed_at.isoformat()}
+    return looking.search_sessions(Eyes.of_session(session), **given)
 
 
 def _get_session(session: Session, given: Arguments) -> Any:
-    try:
-        wanted = UUID(given["session_id"])
-    except ValueError as error:
-        raise ToolRefused("invalid", "This is no id of a chat.") from error
-    found = _seen_by(session).filter(pk=wanted).first()
-    if found is None:
-        raise ToolRefused("not_found", "There is no such chat, or it may not be seen here.")
-    return {**_line(found), "summary": found.summary, "messages": _newest(found)}
-
-
-def _newest(session: Session) -> list[dict[str, str]]:
-    """As much of its end as fits."""
-    kept: list[dict[str, str]] = []
-    room = LONGEST_TOLD
-    for message in reversed(conversation.messages(session)):
-        texts = [block["text"] for block in message["content"] if block.get("type") == "text"]
-        text = "\n\n".join(filter(None, texts))
-        if not text:
-            continue
-        kept.append({"role": message["role"], "text": text[-room:]})
-        room -= len(text)
-        if room <= 0:
-            break
-    return kept[::-1]
+    return looking.get_session(Eyes.of_session(session), **given)
 
 
 def _list_recent(session: Session, given: Arguments) -> Any:
-    recent = _seen_by(session).filter(archived=False, parent=None).exclude(pk=session.pk)
-    newest = recent.order_by("-last_accessed")[: given.get("limit", USUAL)]
-    return {"sessions": [_line(each) for each in newest]}
-
-
-def _line(session: Session) -> dict[str, str]:
-    at = session.last_accessed.isoformat()
-    return {"session_id": str(session.pk), "title": session.title, "last_accessed": at}
-
-
-def _seen_by(session: Session) -> Any:
-    return Session.objects.filter(Scope.of_session(session).sessions)
+    return looking.list_recent_sessions(Eyes.of_session(session), **given)
 
 
 @transaction.atomic

@@ -9,7 +9,9 @@
 
 import html
 import re
+from collections.abc import Hashable
 from functools import lru_cache
+from typing import Protocol
 
 import nh3
 from cmarkgfm import markdown_to_html_with_extensions
@@ -63,7 +65,10 @@ _LESS = "\ue000"
 _TURNS_TEXT_AROUND = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _CODE = re.compile(r'<pre><code(?: class="language-([^"]*)")?>(.*?)</code></pre>', re.DOTALL)
 _IMAGE = re.compile(r'<img src="([^"]*)" alt="([^"]*)"(?: title="[^"]*")? />')
-_LINK = re.compile(r'<a href="(?!https?://|mailto:)[^"]*"(?: title="[^"]*")?>(.*?)</a>', re.DOTALL)
+_LINK = re.compile(r'<a href="(?!https?://|mailto:)([^"]*)"(?: title="[^"]*")?>(.*?)</a>', re.DOTALL)
+_HERE = re.compile(r'(<a href="/[^"]*") target="_blank" rel="[^"]*"')  # ours are no other site's
+_WIKI = re.compile(r"\[\[([^\[\]<>|\n]{1,300})(?:\|([^\[\]<>\n]{1,300}))?\]\]")
+_IN_CODE = re.compile(r"(<pre>.*?</pre>|<code>.*?</code>)", re.DOTALL)
 _HEADING = re.compile(r"<(/?)h([12])>")
 _BOX = re.compile(r'<input type="checkbox"( checked="")? disabled="" />')
 _formatter = HtmlFormatter(nowrap=True)
@@ -74,21 +79,30 @@ def visible(text: str) -> str:
     return _TURNS_TEXT_AROUND.sub(lambda found: f"\N{REPLACEMENT CHARACTER}U+{ord(found[0]):04X}", text)
 
 
-def markdown(text: str, *, is_whole: bool = True) -> SafeString:
-    """Safe markup. While a text is still being written its code has no colours yet."""
+class Links(Hashable, Protocol):
+    """Where links between the notes of a vault lead: to addresses of ours, which begin with a slash."""
+
+    def of_path(self, target: str) -> str | None: ...
+
+    def of_name(self, name: str) -> str: ...
+
+
+def markdown(text: str, *, is_whole: bool = True, links: Links | None = None) -> SafeString:
+    """Safe markup. While a text is still being written its code has no colours yet. Without `links`, what is
+    no address of the web leads nowhere."""
     if len(text) > LONGEST:
         return _as_written(text)
     if len(text) > LONGEST_KEPT or not is_whole:
-        return _rendered(text, is_whole)
-    return _kept(text)
+        return _rendered(text, is_whole, links)
+    return _kept(text, links)
 
 
 @lru_cache(KEPT)
-def _kept(text: str) -> SafeString:
-    return _rendered(text, True)
+def _kept(text: str, links: Links | None) -> SafeString:
+    return _rendered(text, True, links)
 
 
-def _rendered(text: str, is_whole: bool) -> SafeString:
+def _rendered(text: str, is_whole: bool, links: Links | None) -> SafeString:
     plain = _TAG.sub(_LESS, visible(text.replace(_LESS, "")))
     found = markdown_to_html_with_extensions(plain, Options.CMARK_OPT_HARDBREAKS, EXTENSIONS)
     found = found.replace(_LESS, "&lt;")
@@ -96,7 +110,8 @@ def _rendered(text: str, is_whole: bool) -> SafeString:
         found
     ):
         return _as_written(text)
-    return mark_safe(_clean(_ours(found, is_whole)))  # noqa: S308 - ammonia has cleaned it
+    cleaned = _clean(_ours(found, is_whole, links))
+    return mark_safe(_HERE.sub(r"\1", cleaned))  # noqa: S308 - ammonia has cleaned it
 
 
 def _is_deep(found: str) -> bool:
@@ -113,10 +128,10 @@ def _as_written(text: str) -> SafeString:
     return mark_safe(f'<div class="as-written">{shown}</div>{more}')  # noqa: S308 - escaped
 
 
-def _ours(found: str, is_whole: bool) -> str:
+def _ours(found: str, is_whole: bool, links: Links | None) -> str:
+    found = _LINK.sub(_lost, found) if links is None else _linked(found, links)
     found = _CODE.sub(lambda code: _code(code[1] or "", code[2], is_whole), found)
     found = _IMAGE.sub(lambda image: _image(image[1], image[2]), found)
-    found = _LINK.sub(r'<span class="lost">\1</span>', found)
     found = _HEADING.sub(lambda tag: f"<{tag[1]}h{int(tag[2]) + 2}>", found)  # the page has its own
     found = _BOX.sub(lambda box: f'<span class="tick">{"☑" if box[1] else "☐"}</span>', found)
     label = escape(_("Table"))
@@ -124,6 +139,26 @@ def _ours(found: str, is_whole: bool) -> str:
         "<table>", f'<div class="wide" tabindex="0" role="group" aria-label="{label}"><table>'
     )
     return found.replace("</table>", "</table></div>")
+
+
+def _linked(found: str, links: Links) -> str:
+    """Links to notes lead there, and `[[a name]]` is one, but for what stands in code."""
+
+    def by_path(link: re.Match[str]) -> str:
+        address = links.of_path(html.unescape(link[1]))
+        return _lost(link) if address is None else f'<a href="{escape(address)}">{link[2]}</a>'
+
+    def by_name(link: re.Match[str]) -> str:
+        address = links.of_name(html.unescape(link[1]).partition("#")[0].strip())
+        return f'<a href="{escape(address)}">{link[2] or link[1]}</a>'
+
+    parts = _IN_CODE.split(found)  # every second one is code
+    parts[::2] = [_WIKI.sub(by_name, _LINK.sub(by_path, part)) for part in parts[::2]]
+    return "".join(parts)
+
+
+def _lost(link: re.Match[str]) -> str:
+    return f'<span class="lost">{link[2]}</span>'
 
 
 def _code(language: str, escaped: str, is_whole: bool) -> str:

@@ -14,6 +14,7 @@ from agents_app.consumers import ChatSocket
 from parachute_site.pages import live
 from parachute_site.pages.frame import in_rail
 from parachute_site.pages.telling import Event, Item, Telling, inbox_item
+from parachute_site.pages.vault import Links
 from parachute_site.pages.writing import Writing
 from permissions_app.frames import request_of
 from sessions_app.access.caller import Caller
@@ -91,8 +92,10 @@ class PageSocket(ChatSocket):
         await self.say({"type": "list", "html": html})
 
     async def pass_on(self, session_id: UUID, after: int) -> None:
-        folder = await in_thread(_folder)(session_id)
-        pane = Pane(session_id, folder, self.say, self.begin, reader=self.caller_who_may(KeyScope.READ))
+        folder, slug = await in_thread(_vault)(session_id)
+        pane = Pane(
+            session_id, folder, Links(slug), self.say, self.begin, reader=self.caller_who_may(KeyScope.READ)
+        )
         await pane.begin()
         async with aclosing(follow_in_parts(session_id, after, self.look_at(session_id))) as parts:
             async for part in parts:
@@ -106,13 +109,14 @@ class Pane:
         self,
         session_id: UUID,
         folder: str,
+        links: Links,
         say: Say,
         begin: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
         *,
         reader: Caller,
     ) -> None:
         self._session_id = str(session_id)
-        self._telling = Telling(folder, to_operator=reader.is_operator, reader=reader.username)
+        self._telling = Telling(folder, to_operator=reader.is_operator, reader=reader.username, links=links)
         self._to_operator = reader.is_operator
         self._say = say
         self._begin = begin
@@ -243,8 +247,9 @@ def _asked(session_id: UUID, request_id: str) -> list[Payload]:
     return [on_the_wire(str(session_id), *row) for row in named.values_list(*ON_THE_WIRE)]
 
 
-def _folder(session_id: UUID) -> str:
-    found = Session.objects.values_list("vault_root", flat=True).filter(pk=session_id).first()
+def _vault(session_id: UUID) -> tuple[str, str]:
+    """Its folder, and the slug of whose it is."""
+    found = Session.objects.values_list("vault_root", "workspace__slug").filter(pk=session_id).first()
     if found is None:
         raise NotFound()
-    return str(found)
+    return found[0], found[1]

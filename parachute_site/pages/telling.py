@@ -15,7 +15,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.functional import SimpleLazyObject
 
 from parachute_site.pages import tools
-from parachute_site.pages.markup import markdown, visible
+from parachute_site.pages.markup import Links, markdown, visible
 from permissions_app.models import ToolRequest
 from permissions_app.rules.tools import REACH
 from sessions_app.models import EventType, Session
@@ -61,8 +61,11 @@ class Telling:
     """What is told of one session. `folder` is its vault: paths are shown from there. Who is no operator is
     offered no answer where only an operator may give one. What others than `reader` said has their name."""
 
-    def __init__(self, folder: str, *, to_operator: bool, reader: str = "") -> None:
+    def __init__(
+        self, folder: str, *, to_operator: bool, reader: str = "", links: Links | None = None
+    ) -> None:
         self._folder = folder
+        self._links = links
         self._reader = reader
         self._to_operator = to_operator
         self.turns: dict[str, TurnTold] = {}
@@ -95,7 +98,8 @@ class Telling:
 
     def _text(self, turn: TurnTold, event: Event) -> Item:
         was_cut_off = event.get("interrupted", False)
-        return self._add(turn, event, "text", markup=markdown(event["content"]), was_cut_off=was_cut_off)
+        markup = markdown(event["content"], links=self._links)
+        return self._add(turn, event, "text", markup=markup, was_cut_off=was_cut_off)
 
     def _thinking(self, turn: TurnTold, event: Event) -> Item:
         facts = {"words": visible(event["content"]), "seconds": _seconds(turn, event)}

@@ -17,6 +17,7 @@ from parachute_site.pages import casting, curator, reach
 from parachute_site.pages.frame import LISTED, MOST_LISTED, caller_in, in_rail
 from parachute_site.pages.sharing import sharing
 from parachute_site.pages.telling import Telling, TurnTold
+from parachute_site.pages.vault import Links
 from parachute_site.policy import POLICY_OF_CHATS
 from sessions_app import labels, reading
 from sessions_app.access.caller import MAY_WRITE, Caller
@@ -27,6 +28,7 @@ from sessions_app.models import Session
 from sessions_app.storable import storable
 
 LONGEST_SEARCH = 200
+LONGEST_SAID = 500  # characters that a link may put into the field; they are sent by a person
 FILTERS = {"tag": "labels__tag", "agent": "agent_slug", "workspace": "workspace__slug"}
 TOLD_AT_ONCE = 20  # turns; older ones come when somebody looks for them
 
@@ -134,7 +136,12 @@ def _rendered(request: HttpRequest, context: dict[str, Any], page: str = "chat.h
 
 def _told(request: HttpRequest, session: Session, found: Past) -> list[TurnTold]:
     caller = caller_in(request)
-    telling = Telling(session.vault_root, to_operator=caller.is_operator, reader=caller.username)
+    telling = Telling(
+        session.vault_root,
+        to_operator=caller.is_operator,
+        reader=caller.username,
+        links=Links(session.workspace.slug),
+    )
     for turn_id, opened_seq in found.turns:
         telling.turn(str(turn_id)).opened_seq = opened_seq
     for event in found.events:
@@ -190,5 +197,6 @@ def _page(request: HttpRequest, session: Session | None = None) -> dict[str, Any
         "workspaces": writable,
         "may_write": workspace in writable,
         "is_archived": _is_archived(caller, workspace),
+        "say": storable(wanted.get("say", ""))[:LONGEST_SAID],
         "is_member": bool(workspace) or Workspace.objects.visible_to(caller).exists(),
     }

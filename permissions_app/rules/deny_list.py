@@ -49,6 +49,12 @@ def is_closed(names: Sequence[str]) -> bool:
     return any(map(is_secret_name, folded)) or steers(folded)
 
 
+def is_secret(names: Sequence[str]) -> bool:
+    """The same without what steers. A `.key` may be a private one: that is looked into for agents only."""
+    folded = [fold(name) for name in names]
+    return any(is_secret_name(name) or name.endswith(".key") for name in folded)
+
+
 @lru_cache(maxsize=512)
 def has_secret_name(text: str) -> bool:
     """Does any name in this path, or in the literal parts of this glob, stand on the list?"""

@@ -6,6 +6,7 @@ read.
 """
 
 import io
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,11 +18,14 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from sessions_app.errors import Invalid
-from sessions_app.files.folders import Folder
+from sessions_app.files.folders import LARGEST_FILE, Folder
 from sessions_app.history import conversation, transcripts
 from sessions_app.models import Session
 
 LONG = 4 << 20  # bytes
+# A model reads half a megabyte and more before its context is compacted. Its agent can write as many places
+# as lines, and each would be a part of every answer.
+MOST_PARTS = 1_000
 PREVIEW = 100  # characters
 # Quotation marks in what somebody said stand in the file with a backslash, so these are keys of rows.
 _COMPACTED = b'"subtype":"compact_boundary"'
@@ -106,29 +110,46 @@ def opened(session_id: UUID) -> Iterator[BinaryIO | None]:
 def _found(projects: Folder, session_id: UUID) -> BinaryIO | None:
     for name in projects.names():
         with suppress(OSError), projects.below(name) as project:
-            return project.open(f"{session_id}.jsonl")
+            return _of_a_cli(project.open(f"{session_id}.jsonl"))
+    return None
+
+
+def _of_a_cli(file: BinaryIO) -> BinaryIO | None:
+    """None for one that is larger than any CLI writes, and has maybe one line that fills our memory."""
+    if os.fstat(file.fileno()).st_size <= LARGEST_FILE:
+        return file
+    file.close()
     return None
 
 
 def parts(file: BinaryIO) -> Parts:
     segments = [Segment(0, 0)]
-    at, prompt, skipped = 0, "", 0
-    for line in islice(file, transcripts.MOST_LINES):
+    at, prompt, skipped, compacted = 0, "", 0, 0
+    for line in islice(_lines(file), transcripts.MOST_LINES):
         last = segments[-1]
         is_prompt = _PROMPT in line
-        if _COMPACTED in line or (is_prompt and at - last.begin > LONG):
+        is_place = _COMPACTED in line or (is_prompt and at - last.begin > LONG)
+        if is_place and len(segments) < MOST_PARTS:
             last.end = at
             segments.append(Segment(last.index + 1, at, within=prompt))
-        if _COMPACTED in line:
-            for before in segments[:-1]:
-                before.is_compacted = True
+            compacted = len(segments) - 1 if _COMPACTED in line else compacted
         if is_prompt and (uuid := _UUID.search(line)):
             prompt = uuid[1].decode()
         skipped += not (line.startswith(b"{") and line.rstrip().endswith(b"}"))
         _count(segments[-1], line, at, is_prompt=is_prompt)
         at += len(line)
     segments[-1].end = at
+    for before in segments[:compacted]:
+        before.is_compacted = True
     return Parts(segments, skipped)
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """Its agent may make it longer meanwhile: what is read stays within what any CLI writes."""
+    read = 0
+    while read < LARGEST_FILE and (line := file.readline(LARGEST_FILE - read)):
+        read += len(line)
+        yield line
 
 
 def _count(segment: Segment, line: bytes, at: int, *, is_prompt: bool) -> None:

@@ -186,7 +186,12 @@ def _is_said(entry: Entry) -> bool:
 
 def _is_content(content: Any) -> bool:
     blocks = content if isinstance(content, list) else []
-    return isinstance(content, str) or bool(blocks and all(isinstance(block, dict) for block in blocks))
+    return isinstance(content, str) or bool(blocks and all(map(_is_block, blocks)))
+
+
+def _is_block(block: Any) -> bool:
+    """A text that is none would stop whoever puts texts together, for every session."""
+    return isinstance(block, dict) and (block.get("type") != "text" or isinstance(block.get("text"), str))
 
 
 def holds(transcript: bytes, message_id: UUID) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from unicodedata import normalize
 from uuid import UUID
 
 from django.conf import settings
@@ -19,6 +20,7 @@ from sessions_app.access.models import Workspace
 from sessions_app.models.session import Session, Visibility
 from sessions_app.querysets import is_theirs_or_shared
 from sessions_app.search.models import Chunk
+from sessions_app.search.querysets import ChunkQuerySet
 
 MOST_WORDS = 12
 LOOKED_AT = 200  # chunks of an order
@@ -80,7 +82,9 @@ class Wish:
 
     @property
     def words(self) -> list[str]:
-        return _WORD.findall(self.text.lower())[:MOST_WORDS]
+        """Each once, in the order in which they were said. In one sign with its accent, which would else end
+        a word, and for the same reason not made small: that of İ has two signs."""
+        return list(dict.fromkeys(_WORD.findall(normalize("NFC", self.text))))[:MOST_WORDS]
 
     def narrows(self) -> Q:
         wanted = Q()
@@ -138,7 +142,12 @@ def _by_words(scope: Scope, wish: Wish) -> Sequence[Chunk]:
 
     def having(*, all_of_them: bool) -> list[Chunk]:
         order = partial(Chunk.objects.with_words, wish.words, all_of_them=all_of_them)
-        return _to_be_found(scope, wish, lambda most: order(most=most))
+        found = _to_be_found(scope, wish, lambda most: order(most=most))
+        if found.is_all:
+            return found.chunks
+        known = {chunk.pk for chunk in found.chunks}
+        others = found.allowed.having(wish.words, all_of_them=all_of_them)[:LOOKED_AT]
+        return [*found.chunks, *(chunk for chunk in others if chunk.pk not in known)]
 
     every = having(all_of_them=True)
     if len(every) >= wish.limit or len(wish.words) == 1:
@@ -154,14 +163,21 @@ def _by_meaning(scope: Scope, wish: Wish) -> Sequence[Chunk]:
     if wish.workspace:
         workspaces = workspaces.filter(slug=wish.workspace)
     nearest = meaning.Nearest(wish.text, set(workspaces.values_list("pk", flat=True)))
-    found = _to_be_found(scope, wish, nearest.first)
+    found = _to_be_found(scope, wish, nearest.first).chunks
     if nearest.are_of(found):
         return found
     meaning.make_anew()
     return []
 
 
-def _to_be_found(scope: Scope, wish: Wish, first: Callable[[int], Sequence[int]]) -> list[Chunk]:
+@dataclass
+class ToBeFound:
+    chunks: list[Chunk]
+    allowed: ChunkQuerySet  # of which they are the first
+    is_all: bool  # False: so many others were before them that some were not come to
+
+
+def _to_be_found(scope: Scope, wish: Wish, first: Callable[[int], Sequence[int]]) -> ToBeFound:
     """Of an order of all chunks, the first that may be found and are wished for. An order is made without
     looking at whose they are: to ask that of each chunk that has a word costs more than the words do."""
     allowed = Chunk.objects.filter(scope.chunks, wish.narrows()).select_related("manifest__workspace")
@@ -171,8 +187,8 @@ def _to_be_found(scope: Scope, wish: Wish, first: Callable[[int], Sequence[int]]
         chunks = allowed.in_bulk(order)
         found = [chunks[pk] for pk in order if pk in chunks]
         if len(order) < most or len(found) >= ENOUGH:
-            break
-    return found[:LOOKED_AT]
+            return ToBeFound(found[:LOOKED_AT], allowed, is_all=True)
+    return ToBeFound(found, allowed, is_all=False)
 
 
 def _add(hits: dict[str, Hit], way: str, found: Iterable[Chunk]) -> None:

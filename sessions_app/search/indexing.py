@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path, PurePath
 from typing import Any
 from uuid import UUID
@@ -29,8 +28,11 @@ from sessions_app.storable import storable
 log = logging.getLogger(__name__)
 
 LARGEST = 4 << 20  # bytes of a note; what is larger is no note, and is said to be left out
-TOGETHER = 20  # contents in one transaction: SQLite has one writer, and others wait for it
+# Contents, and characters of them, in one transaction: SQLite has one writer, and others wait for it.
+TOGETHER, LETTERS_TOGETHER = 20, 1 << 20
+LONGEST_CHAT = LARGEST  # characters of what was said, its newest; an agent can make them of any number
 LONGEST_TITLE = 300
+LONGEST_KEY = 700
 SESSIONS_AT_ONCE = 200
 MANY = 100  # contents that are new, after which tables are of another size
 _HEADING = re.compile(r"^#\s+(.+)$", re.MULTILINE)
@@ -50,6 +52,9 @@ class Content:
         for name, text in sorted(self.texts.items()):
             said.update(f"{name}\0{text}\0".encode())
         return said.hexdigest()
+
+    def length(self) -> int:
+        return sum(map(len, self.texts.values()))
 
 
 def index_changed() -> int:
@@ -117,7 +122,7 @@ def index_session(session_id: UUID) -> int:
 
 def _session(session: Session) -> Content:
     began = timezone.now()
-    said = "\n\n".join(_texts(conversation.messages(session)))
+    said = "\n\n".join(_texts(conversation.messages(session)))[-LONGEST_CHAT:]
     manifest = IndexManifest(
         content_id=f"{session.workspace_id}:session:{session.pk}",
         workspace_id=session.workspace_id,
@@ -141,7 +146,7 @@ def _texts(messages: Iterable[dict[str, Any]]) -> Iterator[str]:
 def _note(workspace: Workspace, vault: Path, note: Note) -> Content:
     first, _, _ = note.path.partition("/")
     manifest = IndexManifest(
-        content_id=f"{workspace.pk}:file:{note.path}"[:700],
+        content_id=_key(workspace, note.path),
         workspace=workspace,
         content_type=ContentType.JOURNAL if first == "Daily" else ContentType.DOCUMENT,
         path=note.path,
@@ -157,7 +162,9 @@ def _note(workspace: Workspace, vault: Path, note: Note) -> Content:
     *folders, name = note.path.split("/")
     try:
         with Folder.at(vault) as root, root.below(*folders) as folder:
-            text = storable(folder.read(name).decode(errors="replace"))
+            text = storable(
+                folder.read(name, first=LARGEST).decode(errors="replace")
+            )  # it may grow meanwhile
     except OSError as error:
         manifest.problem = f"It could not be read ({error.strerror})."[:200]
         return Content(manifest)
@@ -166,14 +173,34 @@ def _note(workspace: Workspace, vault: Path, note: Note) -> Content:
     return Content(manifest, {"title": manifest.title, "content": text})
 
 
+def _key(workspace: Workspace, path: str) -> str:
+    """Two paths that begin alike are two, however long they are."""
+    key = f"{workspace.pk}:file:{path}"
+    return (
+        key if len(key) <= LONGEST_KEY else key[: LONGEST_KEY - 64] + hashlib.sha256(key.encode()).hexdigest()
+    )
+
+
 def _write_all(contents: Iterable[Content]) -> int:
-    remaining, written = iter(contents), 0
-    while batch := list(islice(remaining, TOGETHER)):
+    written = 0
+    for batch in _batches(contents):
         with transaction.atomic():
             for content in batch:
                 _write(content)
         written += len(batch)
     return written
+
+
+def _batches(contents: Iterable[Content]) -> Iterator[list[Content]]:
+    batch, letters = list[Content](), 0
+    for content in contents:
+        if batch and (len(batch) == TOGETHER or letters + content.length() > LETTERS_TOGETHER):
+            yield batch
+            batch, letters = [], 0
+        batch.append(content)
+        letters += content.length()
+    if batch:
+        yield batch
 
 
 def _write(content: Content) -> None:

@@ -5,6 +5,7 @@ It is imported where it is used, and only with an embedder: numpy is 14 MB in ea
 
 import logging
 import threading
+import time
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -13,17 +14,37 @@ import numpy as np
 from django.conf import settings
 
 from sessions_app.search import embeddings
-from sessions_app.search.embeddings import Embedder, NoEmbedder
+from sessions_app.search.embeddings import Embedder, Matrix, NoEmbedder
 from sessions_app.search.models import Chunk
 from sessions_app.search.vectors import Ids, Vectors
 
 log = logging.getLogger(__name__)
 
 AT_ONCE = 500  # pieces
-
+# A server of vectors that is away or slow is not waited for by every search: threads that wait for it
+# answer nobody else. So few ask at a time, others wait so many seconds and look for words, and who got no
+# answer lets all others go without for so long.
+ASK_AT_ONCE = 2
+IN_LINE = 1.0
+QUIET = 30.0
 
 _readers: dict[tuple[str, Path], tuple[Embedder, Vectors]] = {}  # what searches keeps what it loaded
 _reading = threading.Lock()
+_asking = threading.Semaphore(ASK_AT_ONCE)
+
+
+class _Quiet:
+    def __init__(self) -> None:
+        self._until = 0.0
+
+    def begin(self) -> None:
+        self._until = time.monotonic() + QUIET
+
+    def lasts(self) -> bool:
+        return time.monotonic() < self._until
+
+
+_quiet = _Quiet()
 
 
 def catch_up() -> int:
@@ -36,7 +57,7 @@ def catch_up() -> int:
         vectors = _vectors(embedder)
         with vectors.alone() as is_alone:
             return _catch_up(embedder, vectors) if is_alone else 0
-    except NoEmbedder as error:
+    except (NoEmbedder, OSError) as error:
         log.warning("What is new is found by its words alone: %s", error)
         return 0
 
@@ -47,19 +68,28 @@ class Nearest:
     def __init__(self, text: str, workspaces: Collection[int]) -> None:
         self._checksums: dict[int, int] = {}
         self._among = np.fromiter(workspaces, np.int64)
-        self._embedder, self._vectors = _reader()
-        try:
-            self._vector = self._embedder.vectors([text])[0] if workspaces else None
-        except NoEmbedder as error:
-            log.warning("Looked for by words alone: %s", error)
-            self._vector = None
+        self._vector: Matrix | None = None
+        if workspaces and not _quiet.lasts() and _asking.acquire(timeout=IN_LINE):
+            try:
+                self._embedder, self._vectors = _reader()
+                self._vector = self._embedder.vectors([text])[0]
+            except NoEmbedder as error:
+                _quiet.begin()
+                log.warning("Looked for by words alone: %s", error)
+            finally:
+                _asking.release()
 
     def first(self, most: int) -> list[int]:
-        """Nearest first."""
+        """Nearest first. None where the file cannot be read: it is only a cache."""
         if self._vector is None:
             return []
         near = self._embedder.near
-        self._checksums = dict(self._vectors.nearest(self._vector, self._among, near=near, most=most))
+        try:
+            nearest = self._vectors.nearest(self._vector, self._among, near=near, most=most)
+        except (OSError, ValueError) as error:
+            log.warning("Looked for by words alone, as the file of vectors cannot be read: %s", error)
+            return []
+        self._checksums = dict(nearest)
         return list(self._checksums)
 
     def are_of(self, chunks: Iterable[Chunk]) -> bool:

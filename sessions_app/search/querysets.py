@@ -14,22 +14,39 @@ class ChunkQuerySet(models.QuerySet[Any]):
         """The ids of those that have these words, the last as the beginning of one, best first. All chunks
         are looked at, whosesoever they are."""
         if connection.vendor == "sqlite":
-            return _on_sqlite(words, " AND " if all_of_them else " OR ", most)
-        return self._on_postgresql(words, " & " if all_of_them else " | ", most)
-
-    def _on_postgresql(self, words: list[str], between: str, most: int) -> list[int]:
-        wanted = between.join([*(f"'{word}'" for word in words[:-1]), f"'{words[-1]}':*"])
-        column = f"to_tsvector('simple', {self.model._meta.db_table}.text)"
-        matches = RawSQL(f"{column} @@ to_tsquery('simple', %s)", [wanted], models.BooleanField())  # noqa: S611
-        rank = RawSQL(f"-ts_rank({column}, to_tsquery('simple', %s))", [wanted], FloatField())  # noqa: S611
-        found: ChunkQuerySet = self.alias(matches=matches).filter(matches=True).annotate(rank=rank)
+            return _on_sqlite(_for_sqlite(words, all_of_them), most)
+        wanted = _for_postgresql(words, all_of_them)
+        rank = RawSQL(f"-ts_rank({self._column}, to_tsquery('simple', %s))", [wanted], FloatField())  # noqa: S611
+        found = self.having(words, all_of_them=all_of_them).annotate(rank=rank)
         return list(found.order_by(F("rank")).values_list("pk", flat=True)[:most])
 
+    def having(self, words: list[str], *, all_of_them: bool) -> ChunkQuerySet:
+        """Those of these chunks, in no order."""
+        if connection.vendor == "sqlite":
+            wanted = _for_sqlite(words, all_of_them)
+            return self.filter(pk__in=RawSQL(f"SELECT rowid FROM {FTS} WHERE {FTS} MATCH %s", [wanted]))  # noqa: S608, S611
+        wanted = _for_postgresql(words, all_of_them)
+        matches = RawSQL(f"{self._column} @@ to_tsquery('simple', %s)", [wanted], models.BooleanField())  # noqa: S611
+        found: ChunkQuerySet = self.alias(matches=matches).filter(matches=True)
+        return found
 
-def _on_sqlite(words: list[str], between: str, most: int) -> list[int]:
-    """Of the words' own table alone: joined with another, each match costs a look into that one."""
+    @property
+    def _column(self) -> str:
+        return f"to_tsvector('simple', {self.model._meta.db_table}.text)"
+
+
+def _for_sqlite(words: list[str], all_of_them: bool) -> str:
     quoted = [f'"{word}"' for word in words]
-    wanted = between.join([*quoted[:-1], f"{quoted[-1]}*"])
+    return (" AND " if all_of_them else " OR ").join([*quoted[:-1], f"{quoted[-1]}*"])
+
+
+def _for_postgresql(words: list[str], all_of_them: bool) -> str:
+    quoted = [f"'{word}'" for word in words]
+    return (" & " if all_of_them else " | ").join([*quoted[:-1], f"{quoted[-1]}:*"])
+
+
+def _on_sqlite(wanted: str, most: int) -> list[int]:
+    """Of the words' own table alone: joined with another, each match costs a look into that one."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT rowid FROM {FTS} WHERE {FTS} MATCH %s ORDER BY rank LIMIT %s",  # noqa: S608

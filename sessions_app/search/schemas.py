@@ -1,8 +1,8 @@
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Literal, Self
 from uuid import UUID
 
-from pydantic import AwareDatetime, Field
+from pydantic import AfterValidator, AwareDatetime, Field
 
 from sessions_app.schemas import Text, Wire
 from sessions_app.search.finding import Hit, Wish
@@ -10,12 +10,22 @@ from sessions_app.search.finding import Hit, Wish
 KindOfContent = Literal["session", "journal", "document"]
 
 
+def _in_utc(given: datetime) -> datetime:
+    try:
+        return given.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("no calendar has this time in UTC") from error
+
+
+Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+
+
 class SearchQuery(Wire):
     q: Annotated[Text, Field(max_length=500, description="Words; the last may be the beginning of one")]
     kind: Annotated[KindOfContent | None, Field(description="Only these")] = None
     tag: Text = ""
     workspace: Text = ""
-    since: AwareDatetime | None = None
+    since: Moment | None = None
     limit: Annotated[int, Field(ge=1, le=100)] = 20
 
     def as_wish(self) -> Wish:

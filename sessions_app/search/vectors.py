@@ -79,7 +79,8 @@ class Vectors:
         for start in range(0, len(records), BLOCK):
             block = records[start : start + BLOCK]
             likeness[start : start + BLOCK] = block["vector"].astype(np.float32) @ vector
-        likeness *= records["scale"]
+        with np.errstate(over="ignore", invalid="ignore"):  # where it holds garbage, that is near to nothing
+            likeness *= records["scale"]
         wanted = (likeness >= near) & (records["chunk"] > 0) & np.isin(records["workspace"], workspaces)
         places = np.flatnonzero(wanted)
         if len(places) > most:
@@ -98,9 +99,12 @@ class Vectors:
             self._grow(count - len(free))
 
     def _grow(self, missing: int) -> None:
-        new = (missing // GROWS_BY + 1) * GROWS_BY * self._record.itemsize
+        """By bytes, not by a hole: where a hole finds no room on the disk, the process that fills it is
+        ended, and where bytes do not, there is an OSError."""
+        empty = bytes(GROWS_BY * self._record.itemsize)
         with self._path.open("ab") as file:
-            file.truncate(file.tell() + new)
+            for _ in range(missing // GROWS_BY + 1):
+                file.write(empty)
 
     def _records(self, *, writable: bool = False) -> Any:
         """The file as it is now. What was mapped before is kept while it is still the whole of it."""

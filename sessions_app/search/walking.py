@@ -13,11 +13,11 @@ from sessions_app.files.folders import Folder
 log = logging.getLogger(__name__)
 
 DEEPEST = 40
+LAST_NS = 2**63 - 1
 NOTES = frozenset({".md", ".markdown", ".txt"})
 # Copies of sessions, which are indexed by themselves, and files that came with messages: not everybody's.
-NOT_NOTES = frozenset(
-    {("agent-sessions",), ("agent-chats",), ("agent-logs",), ("Chat", "imports"), ("Chat", "assets")}
-)
+# (`agent-chats` and `agent-logs` are of chats that are in no database any more: they are notes.)
+NOT_NOTES = frozenset({("agent-sessions",), ("chat", "imports"), ("chat", "assets")})
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def notes(vault: Path) -> Iterator[Note]:
 def _notes_in(folder: Folder, names: tuple[str, ...]) -> Iterator[Note]:
     for name in _listed(folder, names):
         path = (*names, name)
-        if name.startswith(".") or path in NOT_NOTES or is_closed(path):
+        if name.startswith(".") or _is_not_for_notes(path) or is_closed(path):
             continue
         found = folder.look(name)
         if found is None:
@@ -43,7 +43,17 @@ def _notes_in(folder: Folder, names: tuple[str, ...]) -> Iterator[Note]:
         if stat.S_ISDIR(found.st_mode) and len(path) <= DEEPEST:
             yield from _notes_below(folder, path)
         elif stat.S_ISREG(found.st_mode) and PurePath(name).suffix.lower() in NOTES:
-            yield Note("/".join(path), found.st_size, found.st_mtime_ns)
+            yield Note("/".join(path), found.st_size, _counted(found.st_mtime_ns))
+
+
+def _counted(nanoseconds: int) -> int:
+    """Anybody can give a file any time, such as one after 2262, which no database counts to."""
+    return min(max(nanoseconds, -LAST_NS), LAST_NS)
+
+
+def _is_not_for_notes(path: tuple[str, ...]) -> bool:
+    """There are disks on which `chat/Assets` is the same folder."""
+    return tuple(map(str.lower, path)) in NOT_NOTES
 
 
 def _notes_below(folder: Folder, path: tuple[str, ...]) -> Iterator[Note]:

@@ -52,6 +52,14 @@ async def test_chats_are_found_read_and_listed_as_far_as_its_reader_may_see_them
     assert {str(own.session_id), str(bens.session_id)} <= {each["session_id"] for each in listed["sessions"]}
 
 
+async def test_half_of_a_sign_is_looked_for_and_tagged_as_any_other(engine: Engine, vault: Path) -> None:
+    (vault / "Quinces.md").write_text("They ripen in October.")
+    await in_thread(indexing.index_changed)()
+    is_error, said = await used(engine, "search_vault", query="october \ud800")
+    assert (is_error, len(said["results"])) == (False, 1)
+    assert await used(engine, "add_tag", tag="a\ud800") == (False, {"tags": ["a\ufffd"]})
+
+
 async def test_it_tags_its_own_chat(engine: Engine) -> None:
     assert await used(engine, "add_tag", tag="Garden") == (False, {"tags": ["garden"]})
     session = await Session.objects.aget()

@@ -46,6 +46,7 @@ LISTS = {
     ("GET", "/api/permissions"),
     ("GET", "/api/agents"),
     ("GET", "/api/workspaces"),
+    ("GET", "/api/captures"),
 }
 STEADY = sorted(LISTS - {("GET", "/api/stats")})  # which tells, too, what the process holds in memory
 ENDLESS_LISTS = {("GET", "/api/permissions/stream")}  # tried by an outsider in test_api_permissions.py
@@ -68,6 +69,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/chat/{session_id}/permissions/trust-mode"): {"trustMode": True},
     ("POST", "/api/chat/{session_id}/answer"): {"requestId": "{request_id}", "answers": {"x": "y"}},
     ("POST", "/api/chat/{session_id}/tags"): {"tag": "x"},
+    ("POST", "/api/captures"): {"filename": "x.md", "content": "x", "workspace": "{workspace}"},
     ("POST", "/api/auth/keys"): {"name": "x", "workspaces": ["{workspace}"]},
     ("POST", "/api/chat/{session_id}/curator/trigger"): {},
     ("POST", "/api/chat/{session_id}/curator/runs/{run_id}/undo"): {},
@@ -108,12 +110,16 @@ OF_THE_WORKSPACE = {  # Ben's business as well, but for what is of the private c
     ("PUT", "/api/agents/{agent}"),
     ("DELETE", "/api/agents/{agent}"),
     ("GET", "/api/agents/{agent}/prompt"),
+    ("POST", "/api/captures"),
+    ("GET", "/api/captures/{filename}"),
+    ("GET", "/api/workspaces/{slug}/vault"),
 }
 QUERIES = {
     "/api/agents/{agent}": "?workspace={workspace}",
     "/api/agents/{agent}/accept-rights": "?workspace={workspace}",
     "/api/agents/{agent}/prompt": "?workspace={workspace}",
     "/api/chat/{session_id}/contexts": "?path=.",
+    "/api/captures/{filename}": "?workspace={workspace}",
 }
 FOR_OWNERS = {
     ("DELETE", "/api/workspaces/{slug}/grants/{grant_id}"),
@@ -170,6 +176,8 @@ async def foreign(ada_calls: Web, vault: Path) -> dict[str, Any]:
     """What is Ada's, by the names that paths have for it."""
     (vault / "Agents").mkdir()
     (vault / "Agents" / "gardener.md").write_text("---\nname: Gardener\nspawn: [reader]\n---\n")
+    (vault / "captures").mkdir()
+    (vault / "captures" / "call.md").write_text("Ben called.")
     file = {"fileName": f"{PRIVATE}.md", "base64Data": b64encode(PRIVATE.encode()).decode()}
     said = await ada_calls.say(PRIVATE, attachments=[file])
     key = await ApiKey.objects.aget(user__username="ada")
@@ -191,6 +199,7 @@ async def foreign(ada_calls: Web, vault: Path) -> dict[str, Any]:
         "platform": "telegram",
         "user_id": "4242",
         "tag": quote(PRIVATE),
+        "filename": "call.md",
         **await in_thread(_foreign_grants)(said["sessionId"]),
     }
 
@@ -218,9 +227,8 @@ def _foreign_grants(session_id: str) -> dict[str, Any]:
 
 def test_every_route_of_the_streams_is_known_here() -> None:
     routes = [str(route.pattern) for route in application.application_mapping["http"].routes]
-    assert {f"/{route}".replace("<uuid:session_id>", "{session_id}") for route in routes if route} == {
-        path for _, path in STREAMS
-    }
+    known = {path for _, path in STREAMS} | {"/mcp"}  # which is tried in processes/test_outside.py
+    assert {f"/{route}".replace("<uuid:session_id>", "{session_id}") for route in routes if route} == known
     assert {str(r.pattern) for r in application.application_mapping["websocket"].routes} == {
         "ws",
         "ws/chat/<uuid:session_id>",
@@ -286,6 +294,7 @@ async def test_a_foreign_id_is_answered_as_an_unknown_one(
     unknown: dict[str, Any] = {name: uuid4() for name in ids}
     unknown |= {"tag": "unknown", "grant_id": uuid4(), "grant_request_id": uuid4(), "slug": "nowhere"}
     unknown |= {"key_id": 10**9, "workspace": "nowhere", "agent": "nobody", "user": "nobody"}
+    unknown |= {"filename": "nothing.md"}
     of_foreign, of_unknown = [await ask(cy_calls, method, path, each) for each in (foreign, unknown)]
     assert (of_foreign.status, of_foreign.body) == (of_unknown.status, of_unknown.body)
 
@@ -296,8 +305,8 @@ async def test_no_list_mentions_it(method: str, path: str, foreign: dict[str, An
         answer = await cy_calls.get(
             place(path) + (query.replace("?", "&") if path == "/api/search" else query)
         )
-        if path == "/api/agents" and "workspace" in query:
-            assert answer.refused == (404, "not_found")  # it is of one workspace, which is not his
+        if path in ("/api/agents", "/api/captures") and "workspace" in query:
+            assert answer.refused == (404, "not_found")  # they are of one workspace, which is not his
             continue
         assert answer.status == 200
         assert foreign["session_id"].encode() not in answer.body

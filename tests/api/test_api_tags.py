@@ -27,7 +27,7 @@ async def test_they_are_in_lower_case_once_and_told(ada_calls: Web, chat: str) -
     assert told == [["garden"], ["garden", "late fruit"], ["garden"]]
 
 
-@pytest.mark.parametrize("tag", ["", "  ", "x" * 61, "a/b", "\0"])
+@pytest.mark.parametrize("tag", ["", "  ", "x" * 61, "a/b", "\0", ".", ".."])
 async def test_what_is_no_tag_is_refused(ada_calls: Web, chat: str, tag: str) -> None:
     assert (await ada_calls.post(f"/api/chat/{chat}/tags", {"tag": tag})).refused == (422, "invalid")
 
@@ -49,3 +49,5 @@ async def test_a_search_says_what_fits_where_and_why(ada_calls: Web, chat: str) 
     assert (hit["sessionId"], hit["contentType"], hit["matched"]) == (chat, "session", "text")
     assert [hit["excerpt"][start:end] for start, end in hit["marks"]] == ["medlars"]
     assert (await ada_calls.get("/api/search?q=x&kind=song")).refused == (422, "invalid")
+    before_all_time = await ada_calls.get("/api/search?q=x&since=0001-01-01T00:00:00%2B14:00")
+    assert (before_all_time.refused, before_all_time.fields) == ((422, "invalid"), ["since"])

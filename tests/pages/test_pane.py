@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 
 from parachute_site.pages.socket import Pane
+from parachute_site.pages.vault import Links
 from sessions_app.access.caller import Caller
 from sessions_app.streaming.bus import Payload
 
@@ -48,7 +49,7 @@ ADA = Caller(1, "user:1", is_operator=True, username="ada")
 class Shown:
     def __init__(self) -> None:
         self.said: list[Payload] = []
-        self.pane = Pane(SESSION, "/vault", self.say, self.begin, reader=ADA)
+        self.pane = Pane(SESSION, "/vault", Links("default"), self.say, self.begin, reader=ADA)
 
     async def say(self, payload: Payload) -> None:
         self.said.append(payload)

@@ -1,6 +1,7 @@
 """What is found by its meaning: by whom, until when, and what becomes of the file of vectors."""
 
 import json
+import os
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -34,6 +35,7 @@ def by_meaning(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -
     settings.PARACHUTE_EMBEDDER = "sessions_app.search.embeddings.words"
     settings.PARACHUTE_HOME = tmp_path / "home"
     settings.PARACHUTE_HOME.mkdir()
+    monkeypatch.setattr(meaning, "_quiet", meaning._Quiet())
 
 
 @pytest.fixture
@@ -136,6 +138,37 @@ def test_two_passes_at_once_are_one(as_ada: Caller, write: Write) -> None:
     assert [hit.path for hit in found(as_ada, REPAIR)] == ["car.md"]
 
 
+@pytest.mark.parametrize("state", ["garbage", "cut", "folder"])
+def test_a_broken_file_of_vectors_keeps_nobody_from_finding_words(
+    as_ada: Caller, write: Write, settings: Any, state: str
+) -> None:
+    write("week.md", SEES)
+    index_changed()
+    file = vectors(settings)
+    size = file.stat().st_size
+    match state:
+        case "garbage":
+            file.write_bytes(b"\xff\x7e" * (size // 2))
+        case "cut":
+            os.truncate(file, 1_000)
+        case "folder":
+            file.unlink()
+            file.mkdir()
+    assert [hit.path for hit in found(as_ada, "doctor")] == ["week.md"]
+    index_changed()
+    assert [hit.path for hit in found(as_ada, "doctor")] == ["week.md"]
+
+
+def test_a_place_in_the_file_is_bytes_on_the_disk_and_no_hole(
+    as_ada: Caller, write: Write, settings: Any
+) -> None:
+    """A full disk is then an error, and not the end of the process that writes there."""
+    write("week.md", SEES)
+    index_changed()
+    found = vectors(settings).stat()
+    assert found.st_blocks * 512 >= found.st_size
+
+
 class Answering(BaseHTTPRequestHandler):
     """A server of vectors: who speaks of a doctor or a physician means one thing, who does not another."""
 
@@ -169,8 +202,13 @@ def served(settings: Any) -> Iterator[type[Answering]]:
 
 
 def test_a_server_of_vectors_is_asked_and_without_it_words_are_looked_for(
-    as_ada: Caller, write: Write, served: type[Answering], caplog: pytest.LogCaptureFixture
+    as_ada: Caller,
+    write: Write,
+    served: type[Answering],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(meaning, "QUIET", 0.0)
     write("week.md", SEES)
     write("car.md", CAR)
     index_changed()
@@ -183,6 +221,36 @@ def test_a_server_of_vectors_is_asked_and_without_it_words_are_looked_for(
     served.is_well = True
     index_changed()
     assert "more.md" in [hit.path for hit in found(as_ada, PHYSICIAN)]
+
+
+def test_a_server_that_is_away_from_the_first_is_not_asked_again_at_once(
+    as_ada: Caller, write: Write, served: type[Answering], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("week.md", SEES)
+    served.is_well = False
+    index_changed()
+    assert [hit.path for hit in found(as_ada, "doctor")] == ["week.md"]
+    asked = list[str]()
+    monkeypatch.setattr(meaning, "_reader", lambda: asked.append("again"))
+    assert [hit.path for hit in found(as_ada, "doctor")] == ["week.md"]
+    assert asked == []
+
+
+def test_who_waits_for_a_server_does_not_hold_all_others(
+    as_ada: Caller, write: Write, served: type[Answering], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("week.md", SEES)
+    index_changed()
+    monkeypatch.setattr(meaning, "IN_LINE", 0.0)
+    for _ in range(meaning.ASK_AT_ONCE):
+        meaning._asking.acquire()
+    try:
+        assert found(as_ada, PHYSICIAN) == []
+        assert [hit.path for hit in found(as_ada, "doctor")] == ["week.md"]
+    finally:
+        for _ in range(meaning.ASK_AT_ONCE):
+            meaning._asking.release()
+    assert [hit.path for hit in found(as_ada, PHYSICIAN)] == ["week.md"]
 
 
 def test_another_workspace_is_not_searched(

@@ -1,5 +1,6 @@
 """What is indexed, when it changes, and who finds it."""
 
+import os
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -14,10 +15,12 @@ from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace
 from sessions_app.access.services import caller_of_user
 from sessions_app.files import closed
-from sessions_app.models import Chunk, IndexManifest, Session, SessionTag
-from sessions_app.search import indexing
+from sessions_app.models import Chunk, IndexManifest, Message, Session, SessionTag
+from sessions_app.search import finding, indexing
 from sessions_app.search.chunking import LONGEST, SIZE, chunks
 from sessions_app.search.finding import Hit, Scope, Wish, excerpt, find
+from tests.pages.conversations import said_and_answered
+from tests.sessions_app.transcripts_written import as_jsonl, prompt, put, said
 from tests.sharing import share
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
@@ -108,6 +111,7 @@ class TestNotes:
             "sub/AGENTS.md",
             "agent-sessions/copy.md",
             "Chat/assets/2026-11-20/x.md",
+            "chat/Assets/2026-11-20/x.md",
             "Chat/imports/claude/x.md",
             ".obsidian/x.md",
             "picture.png",
@@ -143,8 +147,57 @@ class TestNotes:
         assert sorted(paths(found(as_ada, "October"))) == ["Quinces.md", "bytes.md"]
         assert IndexManifest.objects.get(path="huge.md").problem == "It is larger than 4 MB."
 
+    def test_any_time_and_any_length_of_path_is_indexed(
+        self, as_ada: Caller, write: Write, workspace: Workspace
+    ) -> None:
+        note = write("Quinces.md")
+        os.utime(note, (2**34 - 1, 2**34 - 1))  # in 2514, or as far as the disk counts
+        deep = "/".join("d" * 200 for _ in range(4))
+        write(f"{deep}/a.md", "medlars")
+        write(f"{deep}/b.md", "pears")
+        indexing.index_changed()
+        assert paths(found(as_ada, "October")) == ["Quinces.md"]
+        assert paths(found(as_ada, "medlars")) + paths(found(as_ada, "pears")) == [
+            f"{deep}/a.md",
+            f"{deep}/b.md",
+        ]
+        assert indexing.index_changed() == 0
+
+    def test_letters_of_two_signs_end_no_word(self, as_ada: Caller, write: Write) -> None:
+        write("Town.md", "We go to İstanbul with Müller.")
+        indexing.index_changed()
+        for text in ("İstanbul", "Mu\u0308ller", "mülle"):
+            assert paths(found(as_ada, text)) == ["Town.md"], text
+
+    def test_long_texts_are_not_written_together(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(indexing, "LETTERS_TOGETHER", 100)
+        contents = [
+            indexing.Content(IndexManifest(), {"content": "x" * length}) for length in (90, 5, 90, 300, 1)
+        ]
+        batches = [[each.length() for each in batch] for batch in indexing._batches(contents)]
+        assert batches == [[90, 5], [90], [300], [1]]
+
 
 class TestChats:
+    def test_what_an_agent_writes_into_its_transcript_keeps_no_other_chat_from_being_found(
+        self, as_ada: Caller, settings: Any, tmp_path: Path
+    ) -> None:
+        settings.PARACHUTE_HOME = tmp_path / "home"
+        opened = said_and_answered(as_ada, "pears")
+        said_by_nobody = said({"type": "text", "text": 5}, of="msg_1")
+        put(opened.session_id, as_jsonl(prompt(Message.objects.get().pk, "pears"), said_by_nobody))
+        said_and_answered(as_ada, "medlars")
+        indexing.index_sessions()
+        assert len(found(as_ada, "medlars")) == 1
+
+    def test_of_a_very_long_one_the_newest_is_found(
+        self, as_ada: Caller, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(indexing, "LONGEST_CHAT", 1_000)
+        said_and_answered(as_ada, "hello", answer="pears " + "and so on. " * 1_000 + "medlars")
+        indexing.index_sessions()
+        assert (len(found(as_ada, "pears")), len(found(as_ada, "medlars"))) == (0, 1)
+
     def test_a_chat_is_its_authors_to_find_until_it_is_shared(
         self, as_ada: Caller, as_ben: Caller, as_cy: Caller
     ) -> None:
@@ -218,6 +271,19 @@ def test_it_is_narrowed_by_kind_tag_workspace_and_time(as_ada: Caller, write: Wr
         ({"limit": 1}, 1),
     ):
         assert len(found(as_ada, "medlars", **more)) == count, more
+
+
+def test_what_others_have_does_not_hide_what_one_may_find(
+    as_ada: Caller, as_cy: Caller, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though more of theirs fits better than is looked at."""
+    monkeypatch.setattr(finding, "WIDER", (2, 4))
+    for number in range(8):
+        a_chat(as_cy, f"Medlars {number}")
+    own = said_and_answered(as_ada, "hello", answer=f"{'Once I said something long. ' * 10} medlars")
+    indexing.index_sessions()
+    assert [hit.session_id for hit in found(as_ada, "medlars")] == [own.session_id]
+    assert [hit.session_id for hit in found(as_ada, "medlars nowhere")] == [own.session_id]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """A long transcript in its parts."""
 
+import io
+import os
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -126,6 +128,28 @@ def test_what_a_sub_agent_did_stands_below_the_tool_that_sent_it(session: Sessio
         payload={"content": "I look.", "parentToolUseId": "t1"},
     )
     assert words(session)[:3] == ["Look around", "t1", "I look."]
+
+
+def test_as_many_places_as_lines_cost_no_more_than_the_lines(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segments, "MOST_PARTS", 3)
+    put(session.pk, as_jsonl(*[COMPACTED] * 20))
+    _, parts = transcript(session, Chosen())
+    assert [part.is_compacted for part in parts.segments] == [True, True, False]
+
+
+def test_one_that_no_cli_writes_is_not_read(session: Session) -> None:
+    """Its agent makes it of any length, and of a single line, without writing it."""
+    os.truncate(put(session.pk, as_jsonl(said(text("x")))), 1 << 40)
+    assert transcript(session, Chosen()) == ([], segments.Parts([], 0))
+
+
+def test_one_that_grows_while_it_is_read_is_read_as_far_as_any_cli_writes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(segments, "LARGEST_FILE", 100)
+    assert segments.parts(io.BytesIO(b"x" * 1_000)).segments[-1].end == 100
 
 
 def test_a_link_is_no_transcript(session: Session, tmp_path: Path) -> None:

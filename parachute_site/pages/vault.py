@@ -1,0 +1,148 @@
+"""The vault in the page: its folders, its notes as people read them, and captures."""
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import quote, unquote, urlencode
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import ensure_csrf_cookie
+from django.views.decorators.http import require_safe
+
+from parachute_site.pages.frame import caller_in, framed
+from parachute_site.pages.markup import markdown
+from sessions_app.access import reading
+from sessions_app.access.caller import MAY_WRITE, Caller
+from sessions_app.access.models import Role, Workspace
+from sessions_app.errors import NotFound
+from sessions_app.files import captures, notes
+from sessions_app.storable import storable
+
+
+@dataclass(frozen=True)
+class Links:
+    """Where links between notes lead: `[[its name]]`, and paths relative to where they stand."""
+
+    workspace: str  # its slug
+    folder: str = ""  # of the note that they stand in
+
+    def of_path(self, target: str) -> str | None:
+        """None for what leads out of the vault."""
+        path, _mark, _place = unquote(target).partition("#")
+        if not path or "\0" in path or path.startswith("//"):
+            return None
+        names: list[str] = []
+        for name in PurePosixPath("/", self.folder, path).parts[1:]:  # one with / in front begins there
+            if name != "..":
+                names.append(name)
+            elif names:
+                names.pop()
+            else:
+                return None
+        return note_url(self.workspace, "/".join(names))
+
+    def of_name(self, name: str) -> str:
+        return f"{reverse('vault-named', args=[self.workspace])}?{urlencode({'name': name})}"
+
+
+def note_url(workspace: str, path: str) -> str:
+    return f"{reverse('vault', args=[workspace])}?path={quote(path)}"
+
+
+@never_cache
+@login_required
+@require_safe
+def first(request: HttpRequest) -> HttpResponse:
+    """Whoever is in one workspace has one vault."""
+    found = reading.workspaces_with_roles(caller_in(request))
+    if not found:
+        raise Http404
+    oldest = min((workspace for workspace, _role in found), key=lambda each: each.created_at)
+    return redirect("vault", oldest.slug)
+
+
+@never_cache
+@login_required
+@ensure_csrf_cookie
+@require_safe
+def show(request: HttpRequest, slug: str) -> HttpResponse:
+    caller = caller_in(request)
+    workspace, role = _workspace(caller, slug)
+    path = storable(request.GET.get("path", "")).strip("/")
+    try:
+        place = notes.look(workspace, path)
+        above = place if place.is_folder else notes.look(workspace, _above(path))
+    except NotFound as error:
+        if path != captures.FOLDER:  # which is made with the first of them
+            raise Http404 from error
+        place = above = notes.Place(path, True)
+    context = {
+        "heading": _("Vault"),
+        "workspace": workspace,
+        "others": [each for each, _role in reading.workspaces_with_roles(caller) if each != workspace],
+        "place_shown": place,
+        "above": above,
+        "crumbs": _crumbs(above.path),
+        "is_raw": "raw" in request.GET,
+        "markup": _markup(slug, place),
+        "ask": _ask(slug, place),
+        "may_capture": role in MAY_WRITE and above.path == captures.FOLDER,
+        "captures": captures.FOLDER,
+    }
+    return framed(request, "vault.html", context, place="vault")
+
+
+@never_cache
+@login_required
+@require_safe
+def named(request: HttpRequest, slug: str) -> HttpResponse:
+    """The note of a name, as `[[it]]` means one; where there is none, a search for it."""
+    workspace, _role = _workspace(caller_in(request), slug)
+    name = storable(request.GET.get("name", ""))[:300]
+    path = notes.by_name(workspace, name)
+    return redirect(note_url(slug, path) if path else f"{reverse('search')}?{urlencode({'q': name})}")
+
+
+def _workspace(caller: Caller, slug: str) -> tuple[Workspace, Role]:
+    try:
+        workspace, role = reading.workspace(caller, slug)
+    except NotFound as error:
+        raise Http404 from error
+    return workspace, Role(role)
+
+
+def _above(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _crumbs(path: str) -> list[tuple[str, str]]:
+    """Each folder on the way, with its path."""
+    names = path.split("/") if path else []
+    return [(name, "/".join(names[: depth + 1])) for depth, name in enumerate(names)]
+
+
+def _markup(slug: str, place: notes.Place) -> Any:
+    if place.text is None or not place.is_markdown:
+        return None
+    front, body = _front_matter(place.text)
+    return {"front": front, "body": markdown(body, links=Links(slug, _above(place.path)))}
+
+
+def _front_matter(text: str) -> tuple[str, str]:
+    """What stands above a note for programs is shown as it is written."""
+    begin, _line, rest = text.partition("\n")
+    if begin.rstrip() != "---":
+        return "", text
+    front, end, body = rest.partition("\n---")
+    return (front, body.partition("\n")[2]) if end else ("", text)
+
+
+def _ask(slug: str, place: notes.Place) -> str:
+    """A new chat that begins with this."""
+    said = _("About {path}: ").format(path=place.path) if place.path else ""
+    return f"{reverse('chats')}?{urlencode({'workspace': slug, 'say': said})}"

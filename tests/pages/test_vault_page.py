@@ -1,0 +1,88 @@
+"""The vault's page: a folder beside a note, links between notes, and who gets in."""
+
+import re
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from parachute_site.pages.markup import markdown
+from parachute_site.pages.vault import Links
+from sessions_app.search import indexing
+from tests.pages.browsing import Enter
+
+pytestmark = pytest.mark.django_db
+VAULT = "/vault/of/default"
+
+
+@pytest.fixture
+def quinces(vault: Path) -> None:
+    (vault / "Garden").mkdir()
+    (vault / "Garden/Quinces.md").write_text(
+        "---\ntags: [fruit]\n---\n# Quinces\n\nSee [[Welcome]]. <script>x</script>"
+    )
+
+
+def test_a_note_is_read_beside_its_folder_and_asked_about(as_ada_in: Client, quinces: None) -> None:
+    page = as_ada_in.get(f"{VAULT}?path=Garden/Quinces.md").content.decode()
+    assert f'<a href="{VAULT}/named?name=Welcome">Welcome</a>' in page
+    assert "<h3>Quinces</h3>" in page
+    assert "tags: [fruit]" in page
+    assert "<script>x" not in page
+    assert "/?workspace=default&amp;say=About+Garden%2FQuinces.md%3A+" in page
+    raw = as_ada_in.get(f"{VAULT}?path=Garden/Quinces.md&raw").content.decode()
+    assert "# Quinces" in raw
+    begun = as_ada_in.get("/?workspace=default&say=About+Garden%2FQuinces.md%3A+").content.decode()
+    assert ">About Garden/Quinces.md: </textarea>" in begun
+
+
+def test_a_name_leads_to_its_note_and_else_to_a_search(as_ada_in: Client, quinces: None) -> None:
+    indexing.index_changed()
+    assert as_ada_in.get(f"{VAULT}/named?name=Quinces")["Location"] == f"{VAULT}?path=Garden/Quinces.md"
+    assert as_ada_in.get(f"{VAULT}/named?name=Medlars")["Location"] == "/search?q=Medlars"
+    assert as_ada_in.get("/vault")["Location"] == VAULT
+
+
+@pytest.mark.parametrize("path", ["?path=.env", "?path=../x", "?path=%00", "?path=nothing"])
+def test_what_is_not_there_is_not_found(as_ada_in: Client, vault: Path, path: str) -> None:
+    (vault / ".env").write_text("KEY=x")
+    assert as_ada_in.get(VAULT + path).status_code == 404
+
+
+def test_who_is_not_in_it_does_not_get_in_and_who_reads_drops_nothing(
+    enter: Enter, cy: User, vi: User, as_ada_in: Client, browser: Client
+) -> None:
+    for path in (VAULT, f"{VAULT}/named?name=Welcome"):
+        assert enter(cy).get(path).status_code == 404
+        assert browser.get(path).status_code == 302
+    assert 'id="capture"' in as_ada_in.get(f"{VAULT}?path=captures").content.decode()
+    assert 'id="capture"' not in enter(vi).get(f"{VAULT}?path=captures").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("written", "leads_to"),
+    [
+        ("[x](Pond.md)", "/vault/of/w?path=Garden/Pond.md"),
+        ("[x](../Welcome.md#top)", "/vault/of/w?path=Welcome.md"),
+        ("[x](/Daily/x.md)", "/vault/of/w?path=Daily/x.md"),
+        ("[x](The%20pond.md)", "/vault/of/w?path=Garden/The%20pond.md"),
+        ("[[The pond|x]]", "/vault/of/w/named?name=The+pond"),
+    ],
+)
+def test_links_of_a_note_lead_to_notes(written: str, leads_to: str) -> None:
+    assert markdown(written, links=Links("w", "Garden")) == f'<p><a href="{leads_to}">x</a></p>\n'
+
+
+@pytest.mark.parametrize(
+    "written", ["[x](../../out.md)", "[x](javascript:alert(1))", "[x](//elsewhere.example/x)", "[x](#here)"]
+)
+def test_what_leads_out_of_the_vault_leads_nowhere(written: str) -> None:
+    assert "href" not in markdown(written, links=Links("w", "Garden"))
+
+
+def test_in_code_nothing_is_a_link_and_a_name_cannot_break_out_of_one() -> None:
+    assert "href" not in markdown("`[[Pond]]`\n\n```\n[[Pond]]\n```", links=Links("w"))
+    broken = markdown('[[x" onclick="y]] [x](a"b.md)', links=Links("w"))
+    tags = re.findall(r"<a [^>]*>", broken)
+    assert [re.fullmatch(r'<a href="[^"]*">', tag) is not None for tag in tags] == [True, True]
