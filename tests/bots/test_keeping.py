@@ -4,15 +4,18 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from bots_app.models import Bot, PlatformName
 from bots_app.relay.keeping import Keeper
 from bots_app.services import bots
 from parachute_site.env import BotAccess
 from parachute_site.logs import without_tokens
+from parachute_site.up import waiting
 from sessions_app.access.caller import Caller
 from sessions_app.errors import Conflict, Forbidden
 from sessions_app.threads import in_thread
@@ -128,6 +131,33 @@ async def test_one_process_speaks_for_a_bot(town: TelegramServer) -> None:
         assert not await in_thread(bots.hold)("telegram", "elsewhere")
         assert await in_thread(bots.hold)("telegram", "here")
     assert await in_thread(bots.hold)("telegram", "elsewhere")
+
+
+async def test_without_any_token_it_leaves_and_what_is_small_waits(
+    town: TelegramServer, settings: Any, as_ada: Caller
+) -> None:
+    only_on_the_page(settings, town)
+    async with asyncio.timeout(10):
+        await Keeper("bots-1", looks_every=0.01, leaves_after=0.05).run()
+    environment = replace(
+        settings.ENVIRONMENT, bots=settings.PARACHUTE_BOTS, database_url=await in_thread(_url)()
+    )
+    assert not await in_thread(waiting.has_token)(environment)
+    await in_thread(bots.save_token)(as_ada, "telegram", town.token)
+    assert await in_thread(waiting.has_token)(environment)
+    given = {"telegram": BotAccess("t" * 30)}
+    assert waiting.has_token(
+        replace(environment, bots=given, database_url="postgresql://nobody@127.0.0.1:1/no")
+    )
+
+
+def _url() -> str:
+    """Of the database of the test."""
+    held = connection.settings_dict
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{held['NAME']}"
+    where = f"{held['USER']}:{held['PASSWORD']}@" if held["USER"] else ""
+    return f"postgresql://{where}/{held['NAME']}?host={held['HOST']}&port={held['PORT'] or 5432}"
 
 
 def test_only_operators_say_which_bots_there_are(as_ben: Caller, as_ada: Caller, settings: Any) -> None:

@@ -1,4 +1,4 @@
-"""What waits for a decision, on the phone of whoever may decide: on the fake platform, which is quick."""
+"""Cards and odd cases, on the fake platform, which is quick."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -10,13 +10,17 @@ from django.contrib.auth.models import User
 from agents_app.runtimes.scripted import Say, ScriptedRuntime, Use
 from agents_app.turns.said.opening import Opening, open_turn
 from bots_app.models import BotChat, BotUser, Delivery
+from bots_app.platforms.base import Incoming, Place
+from bots_app.platforms.fake import FakePlatform
 from bots_app.relay import answering
+from bots_app.services import hearing
 from permissions_app import services as deciding
 from permissions_app.models import ToolRequest
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Membership, Role, Workspace
 from sessions_app.models import Session
 from sessions_app.threads import in_thread
+from tests.agents_app.engine import pause
 from tests.asked import asks, run_out
 from tests.bots.conftest import talking
 from tests.bots.fake_town import FakeTown
@@ -155,13 +159,52 @@ async def test_a_chat_on_the_page_asks_there_first(town: FakeTown, as_ada: Calle
     await in_thread(run_out)(request)
 
 
+async def test_what_cannot_be_taken_is_refused_with_words_and_stops_nobody_else(
+    town: FakeTown, worker: ScriptedRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    town.sends(GUESTS, "tool.exe", b"MZ" + b"\0" * 100)
+    await town.reads(GUESTS, "tool.exe is a program.")
+    town.sends(BENS, "film.mp4", b"0123456789")
+    monkeypatch.setattr("bots_app.relay.talking.LARGEST_FILE", 5)
+    await town.reads(BENS, "film.mp4 is larger than")
+    hear = hearing.hear
+
+    def breaks(platform: str, said: Incoming) -> BotChat | None:
+        if said.text == "breaks":
+            raise ZeroDivisionError
+        return hear(platform, said)
+
+    monkeypatch.setattr(hearing, "hear", breaks)
+    town.says(ADAS, "breaks")
+    town.says(ADAS, "hello")
+    await town.reads(ADAS, "ok")
+
+
+async def test_what_nobody_foresaw_is_told_by_a_number_and_tried_again(
+    town: FakeTown, worker: ScriptedRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send, failed = FakePlatform.send, list[str]()
+
+    async def breaks_once(self: FakePlatform, place: Place, text: str, **more: Any) -> str:
+        if text == "ok" and not failed:
+            failed.append(text)
+            raise ZeroDivisionError
+        return await send(self, place, text, **more)
+
+    monkeypatch.setattr(FakePlatform, "send", breaks_once)
+    town.says(GUESTS, "hello")
+    await town.reads(GUESTS, "ok")
+    assert failed == ["ok"]
+
+
 async def test_an_answer_that_took_long_ends_as_a_new_message(
     town: FakeTown, worker: ScriptedRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(answering, "TOOK_LONG", 0.0)
-    worker.scripts["story"] = [Say("Once upon a time."), Say("The end.")]
+    stands = pause()
+    worker.scripts["story"] = [Say("Once upon a time."), stands, Say("The end.")]
     town.says(GUESTS, "a story")
-    await town.reads(GUESTS, "The end.")
-    await town.until(lambda: len(town.texts(GUESTS)) == 1)
-    (shown,) = town.shown(GUESTS)
-    assert (shown.text, shown.edits) == ("Once upon a time.\n\nThe end.", 0)
+    await town.reads(GUESTS, "Once upon a time.")
+    stands.go_on.set()
+    told = ["Once upon a time.\n\nThe end."]
+    await town.until(lambda: town.texts(GUESTS) == told and town.shown(GUESTS)[0].edits == 0)
