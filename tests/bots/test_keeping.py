@@ -156,8 +156,8 @@ def _url() -> str:
     held = connection.settings_dict
     if connection.vendor == "sqlite":
         return f"sqlite:///{held['NAME']}"
-    where = f"{held['USER']}:{held['PASSWORD']}@" if held["USER"] else ""
-    return f"postgresql://{where}/{held['NAME']}?host={held['HOST']}&port={held['PORT'] or 5432}"
+    host = held["OPTIONS"].get("host") or held["HOST"]
+    return f"postgresql://{held['USER']}:{held['PASSWORD']}@/{held['NAME']}?host={host}"
 
 
 def test_only_operators_say_which_bots_there_are(as_ben: Caller, as_ada: Caller, settings: Any) -> None:
