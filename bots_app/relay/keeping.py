@@ -5,11 +5,13 @@ import logging
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import import_module
 from time import monotonic
 from typing import Any
 
 from bots_app.models import BotState, PlatformName
+from bots_app.platforms import made
+from bots_app.platforms.base import Platform, PlatformError, TokenRefused
+from bots_app.relay.talking import Talk
 from bots_app.services import bots, delivering, pairing, saying
 from bots_app.services.bots import Order
 from sessions_app.streaming import bus
@@ -21,6 +23,7 @@ LOOKS_EVERY = 5.0  # seconds: a ring comes at once, and may be lost
 SWEEPS_EVERY = 600.0
 LEAVES_AFTER = 60.0  # without any token
 SHORTEST_WAIT, LONGEST_WAIT = 1.0, 60.0
+LONG_ENOUGH = 15.0
 UNFORESEEN = "Something failed that was not foreseen; the log says more."
 
 
@@ -115,20 +118,19 @@ class Keeper:
 
     async def _serve(self, order: Order) -> "Ended":
         """One connection, from its beginning to whatever ends it."""
-        base: Any = import_module("bots_app.platforms.base")
         ended = Ended()
-        platform = None
+        began = monotonic()
+        platform: Platform | None = None
         try:
-            platform = import_module("bots_app.platforms").made(order.platform, order.token, order.url)
+            platform = made(order.platform, order.token, order.url)
             account = await platform.open()
-            ended.has_run = True
             await in_thread(bots.is_now)(order.platform, BotState.RUNNING, "", account)
             await self._talk(platform, order)
             ended.is_ordered = True
-        except base.TokenRefused as error:
+        except TokenRefused as error:
             ended.is_final = True
             await in_thread(bots.is_now)(order.platform, BotState.FAILED, str(error))
-        except base.PlatformError as error:
+        except PlatformError as error:
             log.warning("The bot on %s is away: %s", order.platform, error.__cause__ or error)
             await in_thread(bots.is_now)(order.platform, BotState.RECONNECTING, str(error))
         except Exception:
@@ -138,11 +140,12 @@ class Keeper:
             if platform is not None:
                 await _closed(platform)
             await in_thread(bots.let_go)(order.platform, self.holder)
+        ended.has_run = monotonic() - began >= LONG_ENOUGH
         return ended
 
-    async def _talk(self, platform: Any, order: Order) -> None:
+    async def _talk(self, platform: Platform, order: Order) -> None:
         """Until it breaks, or something else is wanted."""
-        talk = asyncio.ensure_future(import_module("bots_app.relay.talking").Talk(platform).run())
+        talk = asyncio.ensure_future(Talk(platform).run())
         try:
             while not talk.done():
                 await _first_of(talk, self._news[order.platform], bots.SAID_EVERY)
@@ -171,19 +174,18 @@ async def _first_of(task: "asyncio.Future[Any]", event: asyncio.Event, at_most: 
 
 @dataclass
 class Ended:
-    has_run: bool = False
+    has_run: bool = False  # long enough to have been well
     is_ordered: bool = False  # somebody wants something else
     is_final: bool = False  # until somebody does
 
 
 async def _looked_at(order: Order) -> tuple[str, str]:
     """What it is called, or what is wrong."""
-    base: Any = import_module("bots_app.platforms.base")
-    platform = None
+    platform: Platform | None = None
     try:
-        platform = import_module("bots_app.platforms").made(order.platform, order.token, order.url)
+        platform = made(order.platform, order.token, order.url)
         return await platform.open(), ""
-    except base.PlatformError as error:
+    except PlatformError as error:
         return "", str(error)
     except Exception:
         log.exception("The bot on %s could not be tested.", order.platform)
@@ -193,7 +195,7 @@ async def _looked_at(order: Order) -> tuple[str, str]:
             await _closed(platform)
 
 
-async def _closed(platform: Any) -> None:
+async def _closed(platform: Platform) -> None:
     try:
         await platform.close()
     except Exception:

@@ -27,6 +27,7 @@ from sessions_app.models.session import OF_BOTS
 
 ELSEWHERE_FIRST = timedelta(seconds=10)  # who sits in the page answers there, and their phone is silent
 LONGEST_LABEL = 60
+LONGEST_LATE = 1_000  # characters of a call that is shown once more
 MOST_OPTIONS = 8
 OPEN, OVER, LATE = "open", "over", "late"
 
@@ -145,9 +146,9 @@ def _over(delivery: Delivery, request: ToolRequest) -> Shown:
     head = _("**%(agent)s**, %(tool)s") % {"agent": request.agent_name, "tool": request.tool_name}
     if request.status == RequestStatus.EXPIRED and not request.is_question:
         late = _("Nobody answered in time. You may still allow it; the agent is told then.")
-        about = json.dumps(request.input, indent=2, ensure_ascii=False)[:1_000]
-        whole = delivery.card.get("whole", True) and len(about) < 1_000 and "```" not in about
-        button = (Button(_("Allow it now"), _data(delivery, "y")),) if whole else ()
+        about = json.dumps(request.input, indent=2, ensure_ascii=False)[:LONGEST_LATE]
+        is_whole = len(about) < LONGEST_LATE and "```" not in about
+        button = (Button(_("Allow it now"), _data(delivery, "y")),) if is_whole else ()
         return Shown(f"{head}\n```\n{about}\n```\n_{late}_", button, LATE)
     said = {
         RequestStatus.GRANTED: _("Allowed by %(who)s."),
