@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from bots_app.models import Bot, BotChat, BotUser, Delivery, PairingRequest
-from bots_app.services import pairing, saying
+from bots_app.services import pairing, revoking, saying
 from bots_app.services.pairing import Approval
 from bots_app.suspicion import looks_like_orders
 from permissions_app.admin.one_by_one import each_of
@@ -144,7 +144,7 @@ class BotUserAdmin(ReadOnlyAdmin):
             self,
             request,
             rows,
-            lambda caller, row: pairing.revoke(caller, row.platform, row.platform_user_id),
+            lambda caller, row: revoking.revoke(caller, row.platform, row.platform_user_id),
         )
         if done:
             self.message_user(request, ngettext("%(n)d done.", "%(n)d done.", done) % {"n": done})

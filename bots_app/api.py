@@ -24,7 +24,7 @@ from bots_app.schemas import (
     PairingOut,
     Platform,
 )
-from bots_app.services import bots, linking, pairing
+from bots_app.services import bots, linking, pairing, revoking
 from sessions_app.access.caller import Caller
 from sessions_app.api import caller_of
 from sessions_app.errors import NotReady
@@ -167,7 +167,7 @@ def _whole(request_id: UUID) -> PairingRequest:
     summary="Put somebody out",
 )
 async def revoke_pairing(request: HttpRequest, platform: Platform, user_id: str) -> Any:
-    await in_thread(pairing.revoke)(caller_of(request), platform, user_id)
+    await in_thread(revoking.revoke)(caller_of(request), platform, user_id)
     return Status(204, None)
 
 

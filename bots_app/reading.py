@@ -5,6 +5,7 @@ from django.utils.translation import gettext as _
 
 from bots_app.models import Bot, BotChat, BotUser, ChatType, Delivery, DeliveryState, PairingRequest
 from bots_app.services import bots, pairing
+from bots_app.services.owners import owned_by
 from sessions_app.access.caller import Caller
 from sessions_app.errors import Forbidden
 
@@ -12,7 +13,7 @@ MOST = 200
 
 
 def may_decide(caller: Caller) -> bool:
-    return pairing.owned_by(caller).exists()
+    return owned_by(caller).exists()
 
 
 def statuses(caller: Caller) -> list[Bot]:
@@ -34,14 +35,14 @@ def requests(caller: Caller, status: str = "pending") -> list[PairingRequest]:
 
 def count(caller: Caller) -> int:
     """For whoever may not decide there are none. One query: it stands on every page."""
-    return pairing.pending().filter(Exists(pairing.owned_by(caller))).count()
+    return pairing.pending().filter(Exists(owned_by(caller))).count()
 
 
 def people(caller: Caller) -> QuerySet[BotUser]:
     """Whom the caller let in, or could put out; and their own account."""
     own = BotUser.objects.filter(revoked_at=None).select_related("workspace", "user", "approved_by")
     mine = own.filter(user=caller.user_id)
-    return (own.filter(workspace__in=pairing.owned_by(caller)) | mine).distinct().order_by("display", "pk")
+    return (own.filter(workspace__in=owned_by(caller)) | mine).distinct().order_by("display", "pk")
 
 
 def linked(caller: Caller) -> list[BotUser]:
@@ -49,7 +50,7 @@ def linked(caller: Caller) -> list[BotUser]:
 
 
 def groups(caller: Caller) -> list[BotChat]:
-    found = BotChat.objects.filter(chat_type=ChatType.GROUP, workspace__in=pairing.owned_by(caller))
+    found = BotChat.objects.filter(chat_type=ChatType.GROUP, workspace__in=owned_by(caller))
     return list(found.select_related("workspace").order_by("title", "pk")[:MOST])
 
 

@@ -17,33 +17,27 @@ from django.utils.translation import gettext as _
 from agents_app.definitions.choosing import agent_for
 from agents_app.rights.trust import is_above
 from agents_app.sandboxes import walls
-from agents_app.turns.said.abort import stop
 from bots_app.models import (
     BotChat,
     BotUser,
-    Delivery,
-    DeliveryState,
-    Heard,
-    HeardState,
     PairingRequest,
     PairingStatus,
 )
 from bots_app.platforms.base import Incoming
-from bots_app.services import people, saying
+from bots_app.services import saying
+from bots_app.services.owners import note, owned_by, refuse
 from bots_app.services.places import bind, chat_of
-from permissions_app import audit
-from permissions_app.audit import AuditKind, Entry, Outcome
+from permissions_app.audit import Outcome
 from sessions_app.access.caller import Caller
-from sessions_app.access.models import Role, TrustLevel, Workspace
+from sessions_app.access.models import TrustLevel, Workspace
 from sessions_app.errors import (
     AlreadyDecided,
-    Forbidden,
     Invalid,
     NotFound,
     SandboxUnavailable,
     TrustTooHigh,
 )
-from sessions_app.models import SessionKind, Turn
+from sessions_app.models import SessionKind
 from sessions_app.storable import storable
 
 KEPT = 5  # messages
@@ -54,7 +48,6 @@ PENDING_IN_A_CHAT = 3
 PENDING_ON_A_PLATFORM = 200  # more accounts than anybody reads through
 KEPT_FOR = timedelta(days=30)  # what was decided against
 AGAIN_AFTER = timedelta(days=1)  # whoever was turned away is not heard for so long
-TOOL = "bots"
 
 KNOCKED = (
     "Hello. This bot answers to people it knows. I have passed your message on; you will hear from me when "
@@ -62,7 +55,6 @@ KNOCKED = (
 )
 LET_IN = "You are let in. /help tells what I can do."
 TURNED_AWAY = "Nobody let you in this time."
-PUT_OUT = "You are not let in here any more."
 
 
 @dataclass(frozen=True)
@@ -104,14 +96,6 @@ def pending() -> QuerySet[PairingRequest]:
     return PairingRequest.objects.filter(status=PairingStatus.PENDING, expires_at__gt=timezone.now())
 
 
-def owned_by(caller: Caller) -> QuerySet[Workspace]:
-    """Where they may let somebody in."""
-    own: QuerySet[Workspace] = Workspace.objects.filter(
-        caller.within(roles=(Role.OWNER,)), archived_at=None
-    ).distinct()
-    return own
-
-
 def approve(caller: Caller, request_id: UUID, wanted: Approval) -> PairingRequest:
     workspace = _own_workspace(caller, request_id, wanted.workspace)
     _check_wanted(workspace, wanted)
@@ -130,7 +114,7 @@ def approve(caller: Caller, request_id: UUID, wanted: Approval) -> PairingReques
             if request.chat.is_group:
                 bind(request.chat, workspace)
             saying.notice(request.chat, f"approved:{request.pk}", _(LET_IN))
-        _note(caller, Outcome.GRANTED, request, workspace.pk)
+        note(caller, Outcome.GRANTED, request, workspace.pk)
     request.refresh_from_db()
     return request
 
@@ -141,19 +125,8 @@ def deny(caller: Caller, request_id: UUID) -> PairingRequest:
         request = _resolved(caller, request_id, PairingStatus.DENIED)
         if request.chat is not None:
             saying.notice(request.chat, f"denied:{request.pk}", _(TURNED_AWAY))
-        _note(caller, Outcome.DENIED, request, workspace.pk)
+        note(caller, Outcome.DENIED, request, workspace.pk)
     return request
-
-
-def revoke(caller: Caller, platform: str, platform_user_id: str) -> None:
-    """At once: what waits is not said any more, and what runs for them is stopped."""
-    found = BotUser.objects.filter(platform=platform, platform_user_id=platform_user_id, revoked_at=None)
-    user = found.filter(caller.within("workspace")).select_related("workspace").first()
-    if user is None:
-        raise NotFound(_("Nobody of that name is let in."))
-    if not owned_by(caller).filter(pk=user.workspace_id).exists() and not _is_theirs(caller, user):
-        _refuse(caller, platform, platform_user_id, user.workspace_id)
-    put_out(user, caller)
 
 
 @transaction.atomic
@@ -165,24 +138,6 @@ def change_group(caller: Caller, chat_id: int, trust_level: str) -> BotChat:
     _check_wanted(chat.workspace, Approval(trust_level=trust_level))
     BotChat.objects.filter(pk=chat.pk).update(trust_level=trust_level, session=None)
     return chat
-
-
-@transaction.atomic
-def put_out(user: BotUser, caller: Caller) -> None:
-    if not BotUser.objects.filter(pk=user.pk, revoked_at=None).update(revoked_at=timezone.now()):
-        return
-    waiting = Heard.objects.filter(bot_user=user, state=HeardState.WAITING)
-    waiting.update(state=HeardState.REFUSED)
-    turns = Heard.objects.filter(bot_user=user, turn__isnull=False).values("turn")
-    open_turns = list(Turn.objects.open().filter(pk__in=turns))
-    Delivery.objects.filter(turn__in=open_turns, state=DeliveryState.WAITING).delete()
-    transaction.on_commit(lambda: _stop(open_turns, caller), robust=True)
-    if (chat := user.direct) is not None:
-        BotChat.objects.filter(pk=chat.pk).update(session=None)
-        saying.notice(chat, f"revoked:{user.pk}", _(PUT_OUT))
-    audit.record_on_commit(
-        _entry(caller, Outcome.REVOKED, user.platform, user.platform_user_id, user.workspace_id)
-    )
 
 
 def expire() -> int:
@@ -201,16 +156,6 @@ def sweep() -> None:
     known = BotUser.objects.exclude(direct=None).values("direct")
     idle = BotChat.objects.filter(session=None, workspace=None, pairing_requests=None, heard=None)
     idle.filter(created_at__lt=long_ago).exclude(pk__in=known).delete()
-
-
-def _stop(turns: list[Turn], caller: Caller) -> None:
-    """In transactions of their own: a turn is locked before its session."""
-    for turn in turns:
-        stop(turn, caller)
-
-
-def _is_theirs(caller: Caller, user: BotUser) -> bool:
-    return user.user_id is not None and user.user_id == caller.user_id
 
 
 @transaction.atomic
@@ -259,14 +204,9 @@ def _own_workspace(caller: Caller, request_id: UUID, slug: str | None) -> Worksp
         if request is None and own.exists():
             raise NotFound(_("There is no such request."))
         platform, account = (request.platform, request.platform_user_id) if request else ("", "")
-        _refuse(caller, platform, account, None)
+        refuse(caller, platform, account, None)
     assert workspace is not None
     return workspace
-
-
-def _refuse(caller: Caller, platform: str, account: str, workspace_id: int | None) -> None:
-    audit.record(_entry(caller, Outcome.DENIED, platform, account, workspace_id, rule="not_an_owner"))
-    raise Forbidden(_("Only an owner of a workspace lets people into it, or turns them away."))
 
 
 def _check_wanted(workspace: Workspace, wanted: Approval) -> None:
@@ -326,24 +266,3 @@ def _let_in(caller: Caller, request: PairingRequest, workspace: Workspace, wante
         defaults=given,
     )
     return user
-
-
-def _note(caller: Caller, outcome: Outcome, request: PairingRequest, workspace_id: int) -> None:
-    audit.record_on_commit(_entry(caller, outcome, request.platform, request.platform_user_id, workspace_id))
-
-
-def _entry(
-    caller: Caller, outcome: Outcome, platform: str, account: str, workspace_id: int | None, rule: str = ""
-) -> Entry:
-    return Entry(
-        kind=AuditKind.GRANT,
-        outcome=outcome,
-        who=caller.name,
-        workspace_id=workspace_id,
-        tool=TOOL,
-        arguments={"platform": platform, "account": account},
-        rule=rule,
-    )
-
-
-__all__ = ["Approval", "approve", "deny", "expire", "knock", "owned_by", "pending", "people", "revoke"]

@@ -1,92 +1,34 @@
 """Bots: how they are, who knocks, who is let in, and one's own account."""
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from agents_app.definitions.agents import offered
 from bots_app import reading
 from bots_app.models import Bot, BotState, BotUser, PairingRequest, PairingStatus, PlatformName
-from bots_app.services import bots, linking, pairing, saying
-from bots_app.services.pairing import Approval
+from bots_app.services import bots, linking, pairing, revoking, saying
+from bots_app.services.owners import owned_by
 from bots_app.services.places import usual_trust
 from bots_app.suspicion import looks_like_orders
+from parachute_site.pages.bot_forms import LEVELS, ApproveForm
 from parachute_site.pages.frame import caller_in, framed
 from parachute_site.pages.reach import NAMES
 from sessions_app.access.caller import MAY_WRITE, Caller
 from sessions_app.access.models import TrustLevel, Workspace
 from sessions_app.errors import NotFound, ParachuteError
-from sessions_app.models import SessionKind
 
-LEVELS = [(level.value, NAMES[level]) for level in (TrustLevel.SANDBOXED, TrustLevel.VAULT)]
-LASTS = [
-    ("0", gettext_lazy("until somebody puts them out")),
-    ("1", gettext_lazy("a day")),
-    ("7", gettext_lazy("7 days")),
-    ("30", gettext_lazy("30 days")),
-    ("365", gettext_lazy("a year")),
-]
 DOTS = {BotState.RUNNING: "good", BotState.FAILED: "bad", BotState.RECONNECTING: "need"}
 ORDERS = {"start": bots.start, "stop": bots.stop, "test": bots.ask_for_test}
-
-
-class ApproveForm(forms.Form):
-    workspace = forms.ChoiceField(label=gettext_lazy("Into the workspace"))
-    trust_level = forms.ChoiceField(label=gettext_lazy("Reaches"), choices=LEVELS)
-    agent = forms.ChoiceField(
-        label=gettext_lazy("Who answers"),
-        required=False,
-        help_text=gettext_lazy("One that you choose here answers them, and no other."),
-    )
-    lasts = forms.ChoiceField(label=gettext_lazy("How long"), choices=LASTS)
-    messages_per_day = forms.IntegerField(
-        label=gettext_lazy("Messages a day"),
-        required=False,
-        min_value=1,
-        max_value=100_000,
-        help_text=gettext_lazy("Empty: as many as they like, ten a minute."),
-    )
-    seen = forms.IntegerField(widget=forms.HiddenInput, min_value=1, max_value=pairing.KEPT)
-
-    def __init__(self, *args: Any, own: list[Workspace], **kwargs: Any) -> None:
-        super().__init__(*args, **{"label_suffix": "", "auto_id": "approve_%s", **kwargs})
-        self.fields["workspace"].choices = [(each.slug, each.name or each.slug) for each in own]  # type: ignore[attr-defined]
-        slugs = dict.fromkeys(
-            agent.slug
-            for each in own
-            for agent in offered(each)
-            if agent.rights.kind != SessionKind.ORCHESTRATOR
-        )
-        self.fields["agent"].choices = [  # type: ignore[attr-defined]
-            ("", _("The workspace's, or one they choose")),
-            *((slug, slug) for slug in slugs),
-        ]
-
-    def approval(self) -> Approval:
-        given = self.cleaned_data
-        days = int(given["lasts"])
-        return Approval(
-            trust_level=given["trust_level"],
-            workspace=given["workspace"],
-            agent=given["agent"],
-            expires_at=timezone.now() + timedelta(days=days) if days else None,
-            messages_per_day=given["messages_per_day"],
-            seen=given["seen"],
-        )
 
 
 @never_cache
@@ -150,7 +92,7 @@ def knocking(request: HttpRequest, request_id: UUID) -> HttpResponse:
 @require_POST
 def approve(request: HttpRequest, request_id: UUID) -> HttpResponse:
     caller = caller_in(request)
-    form = ApproveForm(request.POST, own=list(pairing.owned_by(caller)))
+    form = ApproveForm(request.POST, own=list(owned_by(caller)))
     if not form.is_valid():
         return _request_page(request, request_id, status=422, form=form)
     return _done(
@@ -188,7 +130,7 @@ def revoke(request: HttpRequest, user_id: int) -> HttpResponse:
     user = _found(caller, user_id)
     return _done(
         request,
-        lambda: pairing.revoke(caller, user.platform, user.platform_user_id),
+        lambda: revoking.revoke(caller, user.platform, user.platform_user_id),
         _("They are out, and what ran for them is stopped."),
         lambda **how: _person_page(request, user_id, **how),
     )
@@ -302,7 +244,7 @@ def _about_request(caller: Caller, request_id: UUID, form: ApproveForm | None) -
     found = PairingRequest.objects.select_related("resolved_by", "chat").filter(pk=request_id).first()
     if found is None or not reading.may_decide(caller):
         raise Http404(request_id)
-    own = list(pairing.owned_by(caller))
+    own = list(owned_by(caller))
     first = {"trust_level": usual_trust(own[0]), "seen": max(len(found.messages), 1)}
     return {
         "asks": found,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bots_app.models import BotChat, BotUser, Heard, PairingRequest
 from bots_app.platforms.base import Incoming, Place, Who
-from bots_app.services import hearing, opening, pairing
+from bots_app.services import hearing, opening, pairing, revoking
 from bots_app.services.pairing import Approval
 from sessions_app.access.caller import Caller
 from sessions_app.errors import ParachuteError
@@ -75,7 +75,7 @@ class World:
         first = PairingRequest.objects.filter(platform_user_id=who, answers_at__isnull=False)
         for request in first:
             self.may_be_read -= {each["text"] for each in request.messages}
-        pairing.revoke(self.caller, "telegram", who)
+        revoking.revoke(self.caller, "telegram", who)
 
     def runs_out(self, who: str) -> None:
         BotUser.objects.filter(platform_user_id=who).update(expires_at=timezone.now())

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from agents_app.runtimes.scripted import Say, ScriptedRuntime, Use
 from bots_app.models import BotUser, Delivery, Heard, PairingRequest
-from bots_app.services import linking, pairing, saying
+from bots_app.services import linking, pairing, revoking, saying
 from sessions_app.access.caller import Caller
 from sessions_app.models import Message, Session, Turn
 from sessions_app.threads import in_thread
@@ -161,7 +161,7 @@ async def test_who_is_put_out_is_stopped_in_the_middle_and_a_stranger_again(
     await let_eve_in(open_house, as_ada)
     open_house.says(EVE, "a long one")
     await open_house.reads(EVE, "I begin")
-    await in_thread(pairing.revoke)(as_ada, "telegram", EVE)
+    await in_thread(revoking.revoke)(as_ada, "telegram", EVE)
     await open_house.reads(EVE, "not let in here any more")
     open_house.says(EVE, "hello?")
     await open_house.until(lambda: open_house.texts(EVE).count(pairing.KNOCKED) == 2)
