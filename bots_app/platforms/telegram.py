@@ -19,6 +19,7 @@ from telegram.error import (
     TelegramError,
 )
 from telegram.request import HTTPXRequest
+from telegram.warnings import PTBDeprecationWarning
 
 from bots_app.platforms.base import (
     Buttons,
@@ -35,6 +36,8 @@ from bots_app.platforms.base import (
 from bots_app.platforms.markdown import as_telegram
 
 R = TypeVar("R")
+
+warnings.filterwarnings("ignore", category=PTBDeprecationWarning)  # it warns itself of its own attribute
 
 OFFICIAL = "https://api.telegram.org"
 HEARD = ["message", "callback_query"]
@@ -244,9 +247,7 @@ def _keyboard(buttons: Buttons) -> telegram.InlineKeyboardMarkup | None:
 
 
 def _seconds(error: RetryAfter) -> float:
-    """The library is about to give it another type, and warns of that at each look."""
-    with warnings.catch_warnings(action="ignore"):
-        after = error.retry_after
+    after = error.retry_after  # one or the other, by the version of the library
     return after.total_seconds() if isinstance(after, timedelta) else float(after)
 
 

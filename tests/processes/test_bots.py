@@ -5,6 +5,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,6 +14,7 @@ import pytest
 
 from agents_app.model.demo.wire import say
 from tests.bots.telegram_server import TelegramServer
+from tests.processes.conftest import furnish
 from tests.processes.program import Program
 from tests.processes.running import RunningUp, StartUp
 from tests.scripted_model import ScriptedModel
@@ -62,7 +64,10 @@ def phone() -> Iterator[Phone]:
 
 
 @pytest.fixture
-def running(start_up: StartUp, model: ScriptedModel, phone: Phone) -> RunningUp:
+def running(
+    start_up: StartUp, model: ScriptedModel, phone: Phone, variables: dict[str, str], tables: Path
+) -> RunningUp:
+    furnish(variables, tables)
     return start_up({"ANTHROPIC_BASE_URL": model.url, "TELEGRAM_API_URL": phone.town.url})
 
 
