@@ -18,9 +18,13 @@ from ninja.parser import Parser
 from agents_app.api import router as chat  # with the operations of `sessions_app` in it
 from agents_app.definitions.api import router as agents
 from agents_app.older_paths import router as older_paths
+from agents_app.orchestration.api import internal as orchestration_internal
+from agents_app.orchestration.api import router as orchestration
 from agents_app.tools.mcp.api import of_chats as servers_of_chats
 from agents_app.tools.mcp.api import router as mcp
 from agents_app.tools.skills.api import router as skills
+from bots_app.api import links as bot_links
+from bots_app.api import router as bots
 from curator_app.api import internal as curator_internal
 from curator_app.api import router as curator
 from parachute_site import readiness
@@ -81,6 +85,9 @@ api.add_router("", permissions)
 api.add_router("", older_paths)
 api.add_router("", curator)
 api.add_router("/internal", curator_internal, auth=HelperAuth(Audience.CURATOR))
+helper_of_relatives = HelperAuth(Audience.ORCHESTRATION, names_another=True)
+api.add_router("/internal", orchestration_internal, auth=helper_of_relatives)
+api.add_router("", orchestration)
 api.add_router("", search)
 api.add_router("", files)
 api.add_router("", access, auth=CallerAuth(writes=KeyScope.ADMIN))
@@ -89,6 +96,8 @@ api.add_router("", servers_of_chats)
 api.add_router("", mcp, auth=CallerAuth(writes=KeyScope.ADMIN))
 api.add_router("", skills, auth=CallerAuth(writes=KeyScope.ADMIN))
 api.add_router("", grants, auth=CallerAuth(writes=KeyScope.ADMIN))
+api.add_router("", bot_links)
+api.add_router("", bots, auth=CallerAuth(writes=KeyScope.ADMIN))
 
 
 @api.get("/health", auth=None, tags=["health"], summary="Whether the server answers")

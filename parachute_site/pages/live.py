@@ -6,7 +6,7 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
-from parachute_site.pages import agents, equipment
+from parachute_site.pages import agents, bots, equipment, family, runs
 from sessions_app.access.caller import Caller
 
 LOOKS_EVERY = 1.0  # seconds
@@ -18,6 +18,12 @@ PARTS: dict[str, Draw] = {
     "agent": agents.parts,
     "tools": equipment.parts,
     "tool": equipment.parts,
+    "family": family.part,
+    "runs": runs.parts,
+    "run": runs.parts,
+    "bots": bots.parts,
+    "bot": bots.parts,
+    "bot-request": bots.parts,
 }
 
 

@@ -20,6 +20,11 @@ _STARTS = {
     "Edit": "I will add a line.",
     "Bash": "Let me run that.",
     "Skill": "I will go by the skill for that.",
+    "mcp__orchestration__list_spawnable_agents": "Let me see whom I may start.",
+    "mcp__orchestration__spawn_session": "I will start one.",
+    "mcp__orchestration__message_caller": "I will tell whoever started me.",
+    "mcp__orchestration__inject_message": "I will answer.",
+    "mcp__parachute__share": "I will leave a note for people.",
 }
 
 
@@ -33,7 +38,7 @@ def use(asked: Asked, tool: str, given: Mapping[str, object], thought: str) -> R
     if tool not in asked.tools:
         return say(asked, f"For that I would need the tool {tool}, and it is not offered in this session.")
     return Reply(
-        (Thinking(thought), Text(_STARTS.get(tool, "Let me ask for that.")), ToolUse(tool, given)), pause=PACE
+        (Thinking(thought), Text(_STARTS.get(tool, "One moment.")), ToolUse(tool, given)), pause=PACE
     )
 
 

@@ -13,6 +13,7 @@ from agents_app.definitions.agents import offered
 from agents_app.definitions.choosing import Cast, Warned, cast_of
 from agents_app.definitions.rights import Rights
 from agents_app.errors import AgentError
+from agents_app.orchestration import supervision
 from agents_app.prompts.assembled import Prompt, assembled
 from agents_app.rights.acting import is_somebodys
 from agents_app.rights.allowed import too_high
@@ -35,7 +36,7 @@ from sessions_app.access.models import TrustLevel
 from sessions_app.files import attachments
 from sessions_app.history import transcripts
 from sessions_app.metadata import Metadata
-from sessions_app.models import EventType, Message, Session, Turn
+from sessions_app.models import EventType, Message, Session, Speaker, Turn
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,14 @@ def prepare(turn: Turn, unresumable: str = "") -> Prepared:
         warnings.append(_warning("no_wall", "No wall here", wall.warning))
     start = start_of(turn, vault, directory, unresumable=unresumable)
     chosen = list(session.contexts.values_list("path", flat=True))
+    block = supervision.at_turn(session, cast.definition)
     prompt = assembled(
-        cast.definition, own=session.system_prompt, vault=vault, directory=directory, chosen=chosen
+        cast.definition,
+        own=session.system_prompt,
+        vault=vault,
+        directory=directory,
+        chosen=chosen,
+        block=block,
     )
     request = _as_its_agent(
         _request(turn, start, prompt, vault, directory, wall.sandbox), session, cast.rights
@@ -85,6 +92,7 @@ def _request(
     session = turn.session
     config = transcripts.config_folder(session.pk)
     is_box = session.trust_level == TrustLevel.SANDBOXED
+    system, append = prompt.sent()
     return RunRequest(
         session_id=session.pk,
         turn_id=turn.pk,
@@ -92,8 +100,8 @@ def _request(
         text=start.text,
         resume=start.resumes,
         model=session.model,
-        system_prompt=prompt.system,
-        append=prompt.context.text,
+        system_prompt=system,
+        append=append,
         directory=directory,
         vault=vault,
         config=config,
@@ -136,7 +144,8 @@ def _control_files(*folders: Path) -> tuple[Path, ...]:
 
 
 def _audit(turn: Turn, message: Message) -> TurnAudit:
-    who = f"user:{message.author_id}" if message.author_id else PLATFORM
+    nobody = "bot" if message.source == Speaker.BOT else PLATFORM  # somebody on a phone, with no account here
+    who = f"user:{message.author_id}" if message.author_id else nobody
     return TurnAudit(who, turn.session.workspace_id, turn.session_id, turn.pk)
 
 

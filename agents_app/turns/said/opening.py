@@ -18,7 +18,7 @@ from agents_app.rights.allowed import allowed_directory, allowed_model, check_tr
 from agents_app.rights.trust import most_for, narrowest
 from agents_app.turns.said import receipts
 from agents_app.turns.said.saying import locked, say
-from sessions_app.access.caller import MAY_WRITE, Caller
+from sessions_app.access.caller import MAY_WRITE, Caller, OnPhone
 from sessions_app.access.models import TrustLevel, Workspace
 from sessions_app.errors import (
     Conflict,
@@ -32,6 +32,7 @@ from sessions_app.errors import (
 )
 from sessions_app.files import attachments, file_names
 from sessions_app.files.attachments import Accepted, Given
+from sessions_app.metadata import PERMISSIONS
 from sessions_app.models import (
     Attachment,
     Message,
@@ -98,7 +99,7 @@ class Opened:
 def open_turn(caller: Caller, opening: Opening, *, key: str = "") -> Opened:
     """Accepts what was said. With an idempotency key the same words are accepted once. Never called inside a
     transaction: its files are kept or taken away by how its own one ends."""
-    _check_text(opening, key)
+    check_text(opening, key)
     files = attachments.accepted(opening.attachments)
     if not key:
         with _kept(caller, opening, files) as kept, transaction.atomic():
@@ -126,7 +127,7 @@ def _kept(caller: Caller, opening: Opening, files: list[Accepted]) -> Iterator[l
         yield []
         return
     if opening.session_id is None:
-        workspace = _workspace(caller, opening.workspace)
+        workspace = workspace_for(caller, opening.workspace)
     else:
         workspace = visible(caller, opening.session_id).workspace
         _check_role(caller, workspace)
@@ -146,10 +147,10 @@ def _open(caller: Caller, opening: Opening, kept: list[Attachment]) -> Opened:
 
 def as_message(caller: Caller, opening: Opening) -> Message:
     content = opening.message if seen(opening.message) else ""
-    return Message(source=caller.source, author_id=caller.user_id, content=content)
+    return Message(source=caller.source, author_id=caller.account_id, content=content)
 
 
-def _check_text(opening: Opening, key: str) -> None:
+def check_text(opening: Opening, key: str) -> None:
     for field in fields(opening):
         text = getattr(opening, field.name)
         if isinstance(text, str):
@@ -190,7 +191,8 @@ def existing(caller: Caller, session_id: UUID, opening: Opening) -> Session:
     _check_takes_messages(session)
     check_queue(Turn.objects.filter(session=session, status=TurnStatus.QUEUED).count())
     _check_unchanged(session, opening)
-    check_trust(caller, session.trust_level, most_for(session, cast_of(session).rights.trust))
+    on_phone = caller.on_phone.trust if caller.on_phone else None
+    check_trust(caller, session.trust_level, most_for(session, cast_of(session).rights.trust, on_phone))
     model = allowed_model(opening.model or session.model, session.workspace.default_model)
     if model != session.model:
         session.model = model
@@ -203,14 +205,14 @@ def _check_takes_messages(session: Session) -> None:
     if session.parent_id and session.status == SessionStatus.FAILED:
         raise SessionNotRunning(_("This session has failed and takes no more messages."))
     if session.kind == SessionKind.ORCHESTRATOR and session.status not in LIVE:
-        live = _live(session.workspace, session.agent_slug)
+        live = live_session(session.workspace, session.agent_slug)
         raise SessionEnded(
             _("This session has ended. Speak to the agent itself: without a session's id."),
             liveSessionId=str(live) if live else None,
         )
 
 
-def _live(workspace: Workspace, slug: str) -> UUID | None:
+def live_session(workspace: Workspace, slug: str) -> UUID | None:
     """The one session of an orchestrator that takes messages."""
     rows = Session.objects.filter(workspace=workspace, agent_slug=slug, kind=SessionKind.ORCHESTRATOR)
     found: UUID | None = rows.filter(status__in=LIVE).values_list("pk", flat=True).first()
@@ -236,23 +238,25 @@ def _check_unchanged(session: Session, opening: Opening) -> None:
 
 def _begun(caller: Caller, opening: Opening) -> Session:
     """A session of its own; of an orchestrator, which has one at a time, the one that lives."""
-    workspace = _workspace(caller, opening.workspace)
+    workspace = workspace_for(caller, opening.workspace)
     agent = agent_for(workspace, slug=opening.agent, path=opening.agent_path)
     if agent.rights.kind != SessionKind.ORCHESTRATOR:
-        return _new(caller, opening, workspace, agent)
-    live = _live(workspace, agent.slug)
+        return new_session(caller, opening, workspace, agent)
+    if caller.on_phone is not None:
+        raise Invalid.field("agent", _("This agent runs by itself and takes no chat. Choose another one."))
+    live = live_session(workspace, agent.slug)
     try:
         if live is None:
             with transaction.atomic():
-                return _new(caller, opening, workspace, agent)
+                return new_session(caller, opening, workspace, agent)
     except IntegrityError:
-        live = _live(workspace, agent.slug)  # somebody else has begun it just now
+        live = live_session(workspace, agent.slug)  # somebody else has begun it just now
     if live is None:
         raise Conflict(_("Two requests met. Send it again."))
     return existing(caller, live, replace(opening, agent=None, model=None, system_prompt=""))
 
 
-def _new(caller: Caller, opening: Opening, workspace: Workspace, agent: Agent) -> Session:
+def new_session(caller: Caller, opening: Opening, workspace: Workspace, agent: Agent) -> Session:
     is_orchestrator = agent.rights.kind == SessionKind.ORCHESTRATOR
     trust = _trust(caller, workspace, opening.trust_level, agent)
     text = seen(opening.message) or seen(opening.initial_context)
@@ -261,7 +265,7 @@ def _new(caller: Caller, opening: Opening, workspace: Workspace, agent: Agent) -
     contexts = chosen.checked_all(workspace, opening.contexts)
     session = Session(
         workspace=workspace,
-        created_by_id=caller.user_id,
+        created_by_id=caller.account_id,
         visibility=Visibility.WORKSPACE if is_orchestrator else Visibility.PRIVATE,
         title=title[:LONGEST_DEFAULT_TITLE],
         module=opening.module,
@@ -277,12 +281,24 @@ def _new(caller: Caller, opening: Opening, workspace: Workspace, agent: Agent) -
         continued_from=before,
         has_read_strangers=before is not None and before.has_read_strangers,  # it goes on from what that read
     )
+    if caller.on_phone is not None:
+        _hold_on_phone(session, caller.on_phone)
     session.save(force_insert=True)
     SessionContext.objects.bulk_create(SessionContext(session=session, path=path) for path in contexts)
     return session
 
 
-def _workspace(caller: Caller, slug: str | None) -> Workspace:
+def _hold_on_phone(session: Session, there: OnPhone) -> None:
+    """Its workspace's, where it is nobody's own; it never acts without asking, and what is said in it was
+    said by a stranger."""
+    session.source = there.platform
+    session.bot_chat, session.bot_chat_type = there.chat, there.chat_type
+    session.visibility = Visibility.PRIVATE if there.is_private else Visibility.WORKSPACE
+    session.has_read_strangers = True
+    session.metadata[PERMISSIONS]["trustMode"] = False
+
+
+def workspace_for(caller: Caller, slug: str | None) -> Workspace:
     visible = Workspace.objects.visible_to(caller)
     workspace = visible.filter(slug=slug).first() if slug else visible.filter(archived_at=None).first()
     if workspace is None:
@@ -307,6 +323,10 @@ def _check_role(caller: Caller, workspace: Workspace) -> None:
 
 def _trust(caller: Caller, workspace: Workspace, wanted: str | None, agent: Agent) -> str:
     driven = TrustLevel.VAULT if agent.rights.kind == SessionKind.ORCHESTRATOR else None
+    if (there := caller.on_phone) is not None:
+        most = narrowest(workspace.trust_floor, agent.rights.trust, TrustLevel.VAULT, there.trust)
+        check_trust(caller, most, most)
+        return most
     most = narrowest(workspace.trust_floor, agent.rights.trust, driven)
     trust = wanted or narrowest(workspace.default_trust, most)
     check_trust(caller, trust, most)
