@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from agents_app.definitions.front_matter import FrontMatter, Where
-from agents_app.tools.mcp.entries import ALL, NAME, OURS
+from agents_app.tools.mcp.entries import ALL, NAME, OURS, entry
 from permissions_app.rules.patterns import is_path_pattern
 from sessions_app.access.models import TrustLevel
 from sessions_app.models import SessionKind
@@ -53,6 +53,12 @@ def _server(name: str) -> str:
     return name
 
 
+def _entry(given: dict[str, Any]) -> dict[str, Any]:
+    if problem := entry("x", given).problem:
+        raise _wrong(problem[:1].lower() + problem[1:].removesuffix("."))
+    return given
+
+
 def _zone(name: str) -> str:
     try:
         ZoneInfo(name)
@@ -85,7 +91,7 @@ Tools = Annotated[list[Annotated[str, AfterValidator(_tool)]], Field(max_length=
 Patterns = Annotated[list[Annotated[str, AfterValidator(_pattern)]], Field(max_length=MOST_LISTED)]
 Commands = Annotated[list[Line], Field(max_length=MOST_LISTED)]
 Server = Annotated[str, AfterValidator(_server)]
-Written = dict[Server, dict[str, Any]]  # out, in the agent's own file
+Written = dict[Server, Annotated[dict[str, Any], AfterValidator(_entry)]]  # out, in the agent's own file
 # Of what may be several things, the first is the one that a mistake is told by.
 Servers = Annotated[list[Server | Written] | Written | Literal["all"], Field(max_length=MOST_LISTED)]
 Skill = Annotated[str, Field(max_length=64), AfterValidator(_text)]

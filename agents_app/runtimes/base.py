@@ -51,6 +51,12 @@ class RunRequest:
         """Of servers, beside its CLI."""
         return any(each.is_process for each in self.given)
 
+    @property
+    def may_rest(self) -> bool:
+        """Its process, for the next turn: not beside processes of which nobody knows what they do meanwhile,
+        nor with connections that are cut when a turn is over."""
+        return not self.is_fresh and all(each.kind == "http" for each in self.given)
+
 
 Waits = Callable[[str, int], Awaitable[None]]
 

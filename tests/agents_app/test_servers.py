@@ -226,6 +226,10 @@ async def test_agents_that_say_nothing_get_what_is_on_and_others_what_they_name(
     assert settings["url"] == "https://other.example.org/", "an agent's own counts before the vault's"
     await engine.answer("hi", agent=await agent(inline.replace("'true'", "evil"), accepts=False))
     assert [*given(engine)] == ["library"], "another command is another server, and waits"
+    await Session.objects.aupdate(source="telegram")
+    (last,) = [each async for each in Session.objects.filter(agent_slug="default")]
+    await engine.answer("and now", session_id=last.pk)
+    assert given(engine) == {}, "who writes to a bot is a stranger"
 
 
 async def test_a_chat_switches_them_and_what_cannot_be_is_said(

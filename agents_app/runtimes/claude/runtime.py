@@ -68,8 +68,7 @@ class ClaudeRuntime:
             except RunFailed:  # the model's failure is in the transcript too, if the CLI may write it
                 await process.close()
                 raise
-            must_end = request.is_fresh or request.has_processes or run.has_filled_its_room
-            may_rest = run.is_at_rest and not must_end
+            may_rest = run.is_at_rest and request.may_rest and not run.has_filled_its_room
             is_kept = may_rest and await self._warm.keep(process, request)
             if not is_kept:
                 await process.close()

@@ -17,6 +17,7 @@ from agents_app.tools.mcp.given import GivenServer, given
 from agents_app.tools.mcp.services import Server, chosen_in, servers_of
 from sessions_app.access.models import TrustLevel, Workspace
 from sessions_app.models import Session
+from sessions_app.models.session import OF_BOTS
 
 NOT_CONNECTED = "mcp_connection_failed"
 NOT_ACCEPTED = gettext_lazy("No owner has accepted it as it is. One can, on the page Tools.")
@@ -91,7 +92,7 @@ def _wanted(session: Session, cast: Cast) -> tuple[list[Entry], list[Warned]]:
     listed, problem = servers_of(session.workspace)
     by_name = {each.name: each for each in listed}
     own = [entry(name, config) for name, config in inline_servers(cast.definition, cast.rights).items()]
-    names, warned = _named(cast, by_name), list[Warned]()
+    names, warned = _named(cast, by_name, of_strangers=session.source in OF_BOTS), list[Warned]()
     for name, on in chosen_in(session).items():
         names = [*names, name] if on else [each for each in names if each != name]
         own = own if on else [each for each in own if each.name != name]
@@ -109,11 +110,14 @@ def _wanted(session: Session, cast: Cast) -> tuple[list[Entry], list[Warned]]:
     return found, warned
 
 
-def _named(cast: Cast, by_name: Mapping[str, Server]) -> list[str]:
+def _named(cast: Cast, by_name: Mapping[str, Server], *, of_strangers: bool) -> list[str]:
+    """What is on for all is not for the chats of bots: who writes there is a stranger, and a server acts for
+    whoever gave it its secret."""
     servers = cast.rights.servers
     if ALL in servers:
         return [name for name, each in by_name.items() if each.is_accepted]
-    if servers or cast.is_replaced or cast.definition.fields.mcpServers is not None:
+    is_said = cast.definition.fields.mcpServers is not None
+    if servers or is_said or cast.is_replaced or of_strangers:
         return [each for each in servers if inline_name(each) is None]
     return [name for name, each in by_name.items() if each.is_on]
 

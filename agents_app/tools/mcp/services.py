@@ -92,6 +92,8 @@ def remove(caller: Caller, workspace: Workspace, name: str) -> None:
     server_of(workspace, name)
     with _writing():
         files.change(Path(workspace.vault_path), partial(_take_out, name))
+    if any(each.name == name for each in servers_of(workspace)[0]):
+        raise Conflict(_("Only a person can take it out of .mcp.json: it stands there in an unusual place."))
     KnownServer.objects.filter(workspace=workspace, name=name).delete()
     record(caller, workspace, TOOL, Outcome.REVOKED, {"name": name})
 
