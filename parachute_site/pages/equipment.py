@@ -254,7 +254,8 @@ def _state(server: Server, names: list[str]) -> dict[str, str]:
         return {"dot": "need", "word": _("wants a secret"), "about": entry.what}
     if known and known.problem:
         return {"dot": "bad", "word": _("does not work"), "about": known.problem}
-    return {"dot": "", "word": _("on") if server.is_on else _("by name"), "about": entry.what}
+    dot = "good" if known and known.tried_at else ""
+    return {"dot": dot, "word": _("on") if server.is_on else _("by name"), "about": entry.what}
 
 
 def _state_of_skill(each: Listed) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """MCP servers of a vault through the real CLI behind the real walls: what an owner accepted is started and
 answers; what nobody accepted is not; what does not start costs a warning, and never the turn."""
 
+import asyncio
 import json
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -22,8 +23,9 @@ from agents_app.tools.skills import services as skills
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace
 from sessions_app.models import Session, SessionEvent
+from sessions_app.streaming import bus
 from sessions_app.threads import in_thread
-from tests.agents_app.engine import Engine, last_words
+from tests.agents_app.engine import Engine, events, last_words
 from tests.contracts.conftest import Sandboxes
 from tests.contracts.stage import door_to, sandbox_that_runs
 from tests.contracts.test_egress_with_cli import the_web
@@ -189,6 +191,8 @@ for line in sys.stdin:
         if how == "forks" and not os.fork():
             os.setsid()
             os.execvp("sleep", ["sleep", "98765.4321"])
+        if how == "hangs":
+            sys.stdin.read()
         if how == "floods-later":
             while True:
                 os.write(1, b"x" * 4096 + b"\\n")
@@ -320,3 +324,28 @@ async def test_the_file_is_changed_in_place_and_stays_shut_to_the_agent_that_run
     assert '"library"' in tried["content"]
     assert "Read-only file system" in tried["content"]
     assert "library" in json.loads(file.read_text())["mcpServers"]
+
+
+async def test_one_that_hangs_in_the_middle_of_a_call_does_not_keep_its_turn_from_being_stopped(
+    engine: Engine,
+    model: ScriptedModel,
+    vault: Path,
+    as_ada: Caller,
+    workspace: Workspace,
+    put: Any,
+    agent: Any,
+) -> None:
+    (vault / "odd.py").write_text(ODD)
+    put(hangs=odd("hangs"))
+    await in_thread(services.accept)(as_ada, workspace, "hangs", "")
+    await in_thread(secrets.save)(as_ada, workspace, "TOKEN", TOKEN)
+    model.script("hang", [calls("mcp__hangs__lend"), say("Never.")])
+    opened = await engine.say("hang", agent=await agent("mcpServers: [hangs]"))
+    async with bus.current().subscribe(bus.session_topic(opened.session_id)) as listener:
+        working = asyncio.create_task(engine.run(opened))
+        while not await SessionEvent.objects.filter(turn=opened.turn_id, type="tool_use").aexists():
+            await listener.next(1)
+        await engine.abort(opened)
+        await working
+    assert (await events(opened))[-1].type == "aborted"
+    assert "odd.py" not in command_lines()
