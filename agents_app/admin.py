@@ -1,4 +1,5 @@
-"""What agents' files have of rights, in the console: to look at, and to accept what waits."""
+"""What agents' files have of rights, in the console: to look at, and to accept what waits; and what runs by
+itself. The texts of private chats are their authors' here too."""
 
 from typing import Any
 
@@ -7,10 +8,18 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
+from django_celery_beat.models import (
+    ClockedSchedule,
+    CrontabSchedule,
+    IntervalSchedule,
+    PeriodicTask,
+    SolarSchedule,
+)
 
 from agents_app.definitions import accepting
 from agents_app.definitions.agents import agent_of
-from agents_app.models import AgentRights
+from agents_app.models import AgentRights, AgentSchedule, Share, Tick, Wake
+from agents_app.schedules import services as schedules
 from sessions_app.access.services import caller_of_user
 from sessions_app.console import WithTimes
 from sessions_app.errors import ParachuteError
@@ -53,3 +62,92 @@ class AgentRightsAdmin(WithTimes):
                 self.message_user(request, f"{row.slug}: {error.message}", messages.ERROR)
             else:
                 self.message_user(request, f"{row.slug}: {', '.join(agent.pending)}")
+
+
+class ToLookAt(WithTimes):
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Wake)
+class WakeAdmin(ToLookAt):
+    """What it says is in its session's chat."""
+
+    fields = [
+        "kind",
+        "session",
+        "child",
+        "cause",
+        "state",
+        "reason",
+        "tries",
+        "created_at",
+        "settled_at",
+        "cost_usd",
+    ]
+    list_display = ["kind", "session", "state", "reason", "tries", "created_at", "cost_usd"]
+    list_filter = ["kind", "state", "session__workspace"]
+    list_select_related = ["session"]
+
+
+@admin.register(Share)
+class ShareAdmin(ToLookAt):
+    fields = ["kind", "shown_title", "session", "created_at", "resolved_at", "resolved_by"]
+    list_display = ["kind", "shown_title", "session", "created_at", "resolved_at", "resolved_by"]
+    list_filter = ["kind", "workspace"]
+    list_select_related = ["session", "resolved_by"]
+
+    @admin.display(description=_("title"))
+    def shown_title(self, share: Share) -> str:
+        return share.title if share.session.is_shared else ""
+
+
+@admin.register(Tick)
+class TickAdmin(ToLookAt):
+    fields = ["agent", "workspace", "due_at", "made_at", "is_by_hand", "outcome", "reason", "session"]
+    list_display = ["agent", "workspace", "due_at", "made_at", "outcome", "reason"]
+    list_filter = ["outcome", "workspace"]
+    list_select_related = ["workspace"]
+
+
+@admin.register(AgentSchedule)
+class AgentScheduleAdmin(ToLookAt):
+    """Its file owns the times. Here it is switched off and on, and run by hand."""
+
+    fields = ["agent", "workspace", "cron", "time_zone", "is_on", "since"]
+    list_display = ["agent", "workspace", "cron", "time_zone", "is_on", "next_time"]
+    list_filter = ["is_on", "workspace"]
+    list_select_related = ["workspace"]
+    actions = ["switch_off", "switch_on", "run_now"]
+
+    @admin.display(description=_("next"))
+    def next_time(self, row: AgentSchedule) -> Any:
+        return schedules.next_of(row)
+
+    @admin.action(description=_("Switch off"), permissions=["view"])
+    def switch_off(self, request: HttpRequest, queryset: QuerySet[AgentSchedule]) -> None:
+        for row in queryset:
+            schedules.switch(row.pk, is_on=False)
+
+    @admin.action(description=_("Switch on"), permissions=["view"])
+    def switch_on(self, request: HttpRequest, queryset: QuerySet[AgentSchedule]) -> None:
+        for row in queryset:
+            schedules.switch(row.pk, is_on=True)
+
+    @admin.action(description=_("Run now"), permissions=["view"])
+    def run_now(self, request: HttpRequest, queryset: QuerySet[AgentSchedule]) -> None:
+        for row in queryset:
+            made = schedules.run_now(row.pk)
+            if made is not None:
+                self.message_user(request, f"{row.agent}: {made.get_outcome_display()} {made.reason}")
+
+
+for _theirs in (ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule):
+    if admin.site.is_registered(_theirs):
+        admin.site.unregister(_theirs)  # a row there could start any task of ours, with any arguments

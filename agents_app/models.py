@@ -7,7 +7,21 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from agents_app.model.endpoint import Credential
+from agents_app.orchestration.models import Share, Supervision, Wake
+from agents_app.schedules.models import AgentSchedule, Tick
 from sessions_app.access.models import Workspace
+
+__all__ = [
+    "AgentRights",
+    "AgentSchedule",
+    "FirstRun",
+    "ModelAccess",
+    "Share",
+    "Supervision",
+    "Tick",
+    "Wake",
+    "Worker",
+]
 
 
 class Worker(models.Model):

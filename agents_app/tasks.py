@@ -4,6 +4,8 @@ from uuid import UUID
 from celery import shared_task
 from django.conf import settings
 
+from agents_app.orchestration import permitted, waking, watching
+from agents_app.schedules import services as schedules
 from agents_app.turns.held import idling, leases
 from agents_app.turns.running import announcing
 from agents_app.turns.said.deleting import CleanUp
@@ -31,6 +33,32 @@ def sweep_lost_turns() -> None:
 @shared_task
 def tell_what_is_over() -> None:
     announcing.sweep()
+
+
+@shared_task
+def wake_sessions() -> None:
+    waking.sweep()
+
+
+@shared_task
+def watch_children() -> None:
+    watching.sweep()
+
+
+@shared_task
+def tick(schedule_id: int) -> None:
+    schedules.tick(schedule_id)
+
+
+@shared_task
+def keep_schedules() -> None:
+    schedules.sync()
+    schedules.sweep()
+
+
+@shared_task
+def sweep_grants() -> None:
+    permitted.revoke_dangling()
 
 
 @shared_task

@@ -18,6 +18,8 @@ from ninja.parser import Parser
 from agents_app.api import router as chat  # with the operations of `sessions_app` in it
 from agents_app.definitions.api import router as agents
 from agents_app.older_paths import router as older_paths
+from agents_app.orchestration.api import internal as orchestration_internal
+from agents_app.orchestration.api import router as orchestration
 from bots_app.api import links as bot_links
 from bots_app.api import router as bots
 from curator_app.api import internal as curator_internal
@@ -80,6 +82,9 @@ api.add_router("", permissions)
 api.add_router("", older_paths)
 api.add_router("", curator)
 api.add_router("/internal", curator_internal, auth=HelperAuth(Audience.CURATOR))
+helper_of_relatives = HelperAuth(Audience.ORCHESTRATION, names_another=True)
+api.add_router("/internal", orchestration_internal, auth=helper_of_relatives)
+api.add_router("", orchestration)
 api.add_router("", search)
 api.add_router("", files)
 api.add_router("", access, auth=CallerAuth(writes=KeyScope.ADMIN))

@@ -88,14 +88,18 @@ class HelperAuth(AuthBase):
     openapi_type = "http"
     openapi_scheme = "bearer"
 
-    def __init__(self, audience: Audience) -> None:
+    def __init__(self, audience: Audience, *, names_another: bool = False) -> None:
+        """`names_another`: the path, or the body, is about a relative of the token's session."""
         self._audience = audience
+        self._names_another = names_another
         super().__init__()
 
     async def __call__(self, request: HttpRequest) -> SessionToken:
         scheme, _, text = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer" or request.resolver_match is None:
             raise Unauthenticated
+        if self._names_another:
+            return await in_thread(tokens.read_any)(text.strip(), self._audience)
         session_id = UUID(str(request.resolver_match.kwargs["session_id"]))
         return await in_thread(tokens.read)(text.strip(), self._audience, session_id)
 

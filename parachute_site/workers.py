@@ -34,7 +34,7 @@ def begin(app: Celery, name: str) -> None:
         curator.begin(name)
         threading.Thread(target=_say_alive, args=(name,), name="alive", daemon=True).start()
     if settings.PARACHUTE_BEAT:
-        EmbeddedService(app, thread=True, scheduler_cls="celery.beat:Scheduler").start()
+        EmbeddedService(app, thread=True, scheduler_cls="agents_app.schedules.beat:HouseClock").start()
         app.send_task("sessions_app.tasks.index_changed")  # beat waits a minute for its first
     log.info("%s is ready.", name)
 

@@ -3,3 +3,4 @@
 from django.dispatch import Signal
 
 granted_late = Signal()  # `request`, `caller`: the turn that asked was told "not now"
+grant_decided = Signal()  # `request`, a GrantRequest: its agent was told "pending"

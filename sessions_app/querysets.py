@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -9,6 +12,10 @@ from django.db.models import Exists, OuterRef, Q
 if TYPE_CHECKING:
     from sessions_app.access.caller import Caller
     from sessions_app.access.models import Role
+
+# What apps above know to be on its way to a session: conditions on `OuterRef("pk")`, registered in their
+# `ready()`.
+in_flight: list[Callable[[], Exists]] = []
 
 
 def seen_by(caller: Caller, through: str = "", roles: tuple[Role, ...] = ()) -> Q:
@@ -46,13 +53,16 @@ class SessionQuerySet(models.QuerySet[Any]):
         )
 
     def with_activity(self) -> SessionQuerySet:
-        """Adds `is_active` and `is_waiting`, from which a session's `activity` is told."""
+        """Adds `is_active`, `is_waiting` and `is_attentive`, from which a session's `activity` is told."""
+        from sessions_app.models.session import LIVE, Session
         from sessions_app.models.turn import Turn, TurnStatus
 
         turns = Turn.objects.filter(session=OuterRef("pk"))
+        children = Session.objects.filter(parent=OuterRef("pk"), status__in=LIVE)
         found: SessionQuerySet = self.annotate(
             is_active=Exists(turns.filter(status__in=(TurnStatus.QUEUED, TurnStatus.RUNNING))),
             is_waiting=Exists(turns.filter(status=TurnStatus.WAITING)),
+            is_attentive=reduce(or_, (Q(each()) for each in in_flight), Q(Exists(children))),
         )
         return found
 

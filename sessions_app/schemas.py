@@ -291,4 +291,6 @@ def _continued_from(session: Session) -> UUID | None:
 def _activity(session: Session) -> str:
     if session.is_waiting:  # type: ignore[attr-defined]
         return "waiting"
-    return "active" if session.is_active else "quiescent"  # type: ignore[attr-defined]
+    if session.is_active:  # type: ignore[attr-defined]
+        return "active"
+    return "attentive" if session.is_attentive else "quiescent"  # type: ignore[attr-defined]

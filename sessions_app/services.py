@@ -26,9 +26,11 @@ WIRE = {  # the columns that can change, as Session calls them
 
 
 def locked(caller: Caller, session_id: UUID) -> Session:
-    """The session, for whoever may write there, and nobody else changes it before the transaction is over."""
+    """The session, for whoever may write there, and nobody else changes it before the transaction is over.
+    Its key is left open: PostgreSQL looks at that when a change of one of its children is committed, and
+    whoever goes on to the children would wait for that one, and that one for them."""
     check_writable(caller, session_id)
-    found = Session.objects.filter(pk=session_id).select_for_update(of=("self",))
+    found = Session.objects.filter(pk=session_id).select_for_update(of=("self",), no_key=True)
     session: Session | None = found.select_related("workspace").first()
     if session is None:
         raise NotFound

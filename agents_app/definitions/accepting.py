@@ -5,6 +5,7 @@ waits for a person. So an agent that edits its own file, or another's, gains not
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -15,7 +16,7 @@ from agents_app.definitions.definition import Definition
 from agents_app.definitions.rights import Rights
 from agents_app.models import AgentRights
 from permissions_app import audit
-from permissions_app.audit import AuditKind, Entry, Outcome
+from permissions_app.audit import PLATFORM, AuditKind, Entry, Outcome
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Role, Workspace
 from sessions_app.errors import Conflict, Forbidden
@@ -62,6 +63,22 @@ def accept(caller: Caller, workspace: Workspace, definition: Definition, seen: s
         _record(caller, workspace, definition, before)
 
 
+def accept_of_sample(workspace: Workspace, definition: Definition) -> None:
+    """Of the sample notes, which are ours, before anybody was here: so that a first look shows what agents
+    can do. Not that it runs by itself: that costs money, and is a person's to say."""
+    wanted = replace(definition.wanted, schedule="")
+    if AgentRights.objects.exists() or not definition.is_usable:
+        return
+    AgentRights.objects.create(
+        workspace=workspace,
+        slug=definition.slug,
+        accepted=wanted.as_json(),
+        hash=wanted.hash,
+        accepted_at=timezone.now(),
+    )
+    _record(None, workspace, definition, Rights())
+
+
 def _of_one(workspace: Workspace, definition: Definition, row: AgentRights | None) -> tuple[Rights, Any]:
     accepted, since = (Rights.of_json(row.accepted), row.accepted_at) if row else (Rights(), None)
     if not definition.is_usable or not definition.path:
@@ -86,12 +103,12 @@ def _give_up(workspace: Workspace, slug: str, row: AgentRights | None, counts: R
         return  # the other one was quicker, and the next who reads goes on from there
 
 
-def _record(caller: Caller, workspace: Workspace, definition: Definition, before: Rights) -> None:
+def _record(caller: Caller | None, workspace: Workspace, definition: Definition, before: Rights) -> None:
     wanted, old = definition.wanted.as_json(), before.as_json()
     entry = Entry(
         kind=AuditKind.GRANT,
         outcome=Outcome.GRANTED,
-        who=caller.name,
+        who=caller.name if caller else PLATFORM,
         workspace_id=workspace.pk,
         tool=TOOL,
         arguments={

@@ -58,7 +58,7 @@ def _stop_what_others_said(session_id: UUID, caller: Caller) -> None:
     others = Message.objects.exclude(author=None).exclude(author=F("session__created_by"))
     turns = Turn.objects.open().filter(session=session_id, pk__in=others.values("turn"))
     for turn in turns:
-        stop(turn, caller)
+        stop(turn, caller.name)
 
 
 def _taken(session: Session, wanted: Mapping[str, Any]) -> dict[str, Any]:

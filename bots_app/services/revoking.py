@@ -46,7 +46,7 @@ def put_out(user: BotUser, caller: Caller) -> None:
 def _stop(turns: list[Turn], caller: Caller) -> None:
     """In transactions of their own: a turn is locked before its session."""
     for turn in turns:
-        stop(turn, caller)
+        stop(turn, caller.name)
 
 
 def _is_theirs(caller: Caller, user: BotUser) -> bool:

@@ -2,6 +2,7 @@
 
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -21,6 +22,9 @@ from agents_app.definitions.rights import Rights
 from agents_app.prompts.telling import prompt_of
 from parachute_site.pages.frame import caller_in, framed
 from parachute_site.pages.reach import NAMES
+from permissions_app.grants import NewGrant, make_grant, revoke_grant
+from permissions_app.models import PermissionGrant
+from permissions_app.models.grants import GrantScope
 from sessions_app.access.caller import MAY_WRITE, Caller
 from sessions_app.access.models import Role, TrustLevel, Workspace
 from sessions_app.errors import NotFound, ParachuteError
@@ -113,6 +117,33 @@ def accept(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 @require_POST
+def starts(request: HttpRequest, slug: str) -> HttpResponse:
+    """Lets it start another one, for good, or not any more."""
+    workspace, caller = _workspace(request), caller_in(request)
+    child, grant_id = request.POST.get("child", ""), request.POST.get("grant", "")
+    try:
+        if grant_id:
+            revoke_grant(caller, workspace.slug, _uuid(grant_id))
+        else:
+            editing.known(workspace, child)
+            make_grant(caller, workspace.slug, NewGrant(slug, child, GrantScope.PERSISTENT))
+    except NotFound as error:
+        raise Http404 from error
+    except ParachuteError as error:
+        messages.error(request, error.message)
+    return redirect(where("agent", workspace, slug))
+
+
+def _uuid(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise NotFound from error
+
+
+@never_cache
+@login_required
+@require_POST
 def delete(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = _workspace(request)
     try:
@@ -175,6 +206,7 @@ def _about(caller: Caller, workspace: Workspace, slug: str) -> dict[str, Any]:
         "agent": agent,
         "facts": facts(agent) if agent else [],
         "changes": changes(agent) if agent else [],
+        "others": _others(workspace, agent, agents) if agent else [],
         "workspace": workspace,
         "query": f"?{urlencode({'workspace': workspace.slug})}",
         "all_workspaces": list(mine),
@@ -182,6 +214,22 @@ def _about(caller: Caller, workspace: Workspace, slug: str) -> dict[str, Any]:
         "is_owner": own.filter(caller.within(roles=(Role.OWNER,))).exists(),
         "may_chat": is_chosen and may_write,
     }
+
+
+def _others(workspace: Workspace, agent: Agent, agents: list[Agent]) -> list[dict[str, Any]]:
+    """Whom it may start, and whom it could. An orchestrator is nobody's child."""
+    grants = PermissionGrant.objects.active().filter(
+        workspace=workspace, agent=agent.slug, scope=GrantScope.PERSISTENT
+    )
+    held = dict(grants.values_list("child_agent", "pk"))
+    return [
+        {"agent": each, "grant": held.get(each.slug), "is_of_file": each.slug in agent.rights.spawn}
+        for each in agents
+        if each.slug
+        and each.slug != agent.slug
+        and each.definition.is_usable
+        and each.rights.kind != SessionKind.ORCHESTRATOR
+    ]
 
 
 def _state(workspace: Workspace, agent: Agent) -> dict[str, str]:

@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from agents_app.orchestration.shares import count_needing
 from bots_app import reading as bots
 from parachute_site.policy import POLICY_OF_CHATS
 from sessions_app import reading
@@ -30,7 +31,12 @@ def framed(
 def in_frame(caller: Caller) -> dict[str, Any]:
     page = reading.page(caller, reading.SessionFilter(exact={}, limit=LISTED))
     may_start = Workspace.objects.filter(caller.within("", MAY_WRITE)).exists()
-    return {**in_rail(page), "may_start": may_start, "knocking": bots.count(caller)}
+    return {
+        **in_rail(page),
+        "may_start": may_start,
+        "shares_needing": count_needing(caller),
+        "knocking": bots.count(caller),
+    }
 
 
 def in_rail(page: reading.Page) -> dict[str, Any]:

@@ -94,7 +94,18 @@ class Telling:
         return tell(self, turn, event) if tell else None
 
     def _words(self, turn: TurnTold, event: Event) -> Item:
+        if wakes := event.get("wakes"):
+            return self._add(turn, event, "woken", wakes=wakes)
         return self._add(turn, event, "said", **_said(event, self._reader))
+
+    def _spawned(self, turn: TurnTold, event: Event) -> Item:
+        return self._add(turn, event, "spawned", event=event)
+
+    def _shared(self, turn: TurnTold, event: Event) -> Item:
+        return self._add(turn, event, "shared", event=event, markup=markdown(event["body"]))
+
+    def _status(self, turn: TurnTold, event: Event) -> Item:
+        return self._add(turn, event, "status", event=event)
 
     def _text(self, turn: TurnTold, event: Event) -> Item:
         was_cut_off = event.get("interrupted", False)
@@ -287,6 +298,8 @@ def _said(event: Event, reader: str) -> dict[str, Any]:
         "author": visible(author) if author and author != reader else "",
         "words": visible(event["content"]),
         "source": event["source"],
+        "from_session": event.get("fromSessionId"),
+        "from_agent": visible(event.get("fromAgentSlug") or ""),
         "attachments": event["attachments"],
         "at": parse_datetime(event["ts"]),
     }
@@ -317,6 +330,9 @@ _TELLS: dict[str, Callable[[Telling, TurnTold, Event], Item | None]] = {
     "permission_request": Telling._ask,
     "user_question": Telling._question,
     "grant_request": Telling._grant,
+    "child_spawned": Telling._spawned,
+    "agent_share": Telling._shared,
+    "agent_status": Telling._status,
     "warning": Telling._note,
     "session_unavailable": Telling._note,
     **dict.fromkeys(TERMINAL, Telling._end),

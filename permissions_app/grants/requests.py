@@ -14,6 +14,7 @@ from permissions_app.grants import rights
 from permissions_app.grants.services import NewGrant, given
 from permissions_app.models.grants import SLUG, GrantRequest, GrantRequestStatus, GrantScope, GrantType
 from permissions_app.services.telling import ring_inboxes
+from permissions_app.signals import grant_decided
 from sessions_app.access.caller import Caller
 from sessions_app.errors import AlreadyDecided, Invalid, NotFound, RateLimited
 from sessions_app.models import Session
@@ -78,6 +79,7 @@ def decide_request(caller: Caller, slug: str, request_id: UUID, scope: GrantScop
     decided: GrantRequest = GrantRequest.objects.select_related("decided_by").get(pk=asked.pk)
     log.record(asked.session_id, *grant_end(decided))
     ring_inboxes(asked.workspace_id)
+    grant_decided.send(sender=GrantRequest, request=decided)
     _record(caller.name, asked, AuditKind.ANSWER, Outcome.GRANTED if scope else Outcome.DENIED)
     return decided
 

@@ -1,5 +1,6 @@
 """The only writers of grants."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -8,7 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from permissions_app import audit
-from permissions_app.audit import AuditKind, Entry, Outcome
+from permissions_app.audit import PLATFORM, AuditKind, Entry, Outcome
 from permissions_app.grants import rights
 from permissions_app.models.grants import GrantScope, GrantType, PermissionGrant
 from sessions_app.access.caller import Caller
@@ -93,11 +94,23 @@ def revoke_grant(caller: Caller, slug: str, grant_id: UUID) -> None:
     _record(caller, grant, Outcome.REVOKED)
 
 
-def _record(caller: Caller, grant: PermissionGrant, outcome: Outcome) -> None:
+@transaction.atomic
+def revoke_of_the_gone(workspace: Workspace, there: Collection[str]) -> int:
+    """Those that name an agent which is not there any more, on either side. One that comes back is granted
+    anew."""
+    active = PermissionGrant.objects.active().filter(workspace=workspace)
+    dangling = [grant for grant in active if grant.agent not in there or grant.child_agent not in there]
+    for grant in dangling:
+        PermissionGrant.objects.active().filter(pk=grant.pk).update(revoked_at=timezone.now())
+        _record(None, grant, Outcome.REVOKED)
+    return len(dangling)
+
+
+def _record(caller: Caller | None, grant: PermissionGrant, outcome: Outcome) -> None:
     entry = Entry(
         kind=AuditKind.GRANT,
         outcome=outcome,
-        who=caller.name,
+        who=caller.name if caller else PLATFORM,
         workspace_id=grant.workspace_id,
         session_id=grant.session_id,
         tool=f"grant:{grant.grant_type}",

@@ -30,6 +30,13 @@ export class Casting {
     this.cast();
   }
 
+  offer(slug) {
+    const option = [...this.agent.options].find(({ value, disabled }) => value === slug && !disabled);
+    if (!option || this.agent.disabled) return;
+    option.selected = true;
+    this.cast();
+  }
+
   // What a person chose by hand stays; an agent that may reach less reaches less.
   cast() {
     const { model, trust } = this.agent.selectedOptions[0]?.dataset ?? {};

@@ -96,7 +96,9 @@ export class Composer {
     });
   }
 
-  try(text) {
+  // An agent that is not offered here leaves it to the usual one.
+  try(text, agent = "") {
+    this.casting.offer(agent);
     return this.saying(() => ({ text }));
   }
 

@@ -12,6 +12,8 @@ import { Earlier } from "./earlier.js";
 import { words } from "./html.js";
 import { keys } from "./keys.js";
 import { Log } from "./log.js";
+import { options } from "./options.js";
+import { Parts } from "./parts.js";
 import { badge, Rail } from "./rail.js";
 import { remedies } from "./remedies.js";
 import { Scroll } from "./scroll.js";
@@ -35,6 +37,7 @@ const curator = new Curator({ about, complain });
 const composer = new Composer({ session, complain, began, log, said: () => scroll.toEnd() });
 if (composer.form) new Asks(talk, { complain, rest }); // who may only read decides nothing
 const stream = new Stream({ heard, changed: moved, gone });
+const parts = new Parts(stream);
 
 // In the message, but for who would get a keyboard over what they read.
 function rest() {
@@ -50,6 +53,7 @@ function complain(error) {
 // Once the server is back, nobody needs to read that it was away.
 function moved() {
   if (!stream.isAway && "away" in trouble.dataset) complain(null);
+  parts.follow();
   show();
 }
 
@@ -71,6 +75,7 @@ function heard(said) {
   else if (said.type === "list") rail.take(said.html);
   else if (said.type === "children" && said.sessionId === session) helpers(said);
   else if (said.type === "inbox") waiting(said.count);
+  else if (said.type === "part") parts.take(said);
   else if (said.type === "refused" && said.sessionId === session) gone();
   else if (said.type === "refused") complain(said.error);
   show();
@@ -93,6 +98,7 @@ function take(row) {
     curator.changed(row);
   }
   log.take(row);
+  if (row.type === "child_spawned") parts.begin(document.querySelector("#family"), "family");
 }
 
 // Whether a person is needed: this one, or somebody who may answer.
@@ -118,17 +124,19 @@ function began(id, text) {
   history.replaceState(null, "", `/chat/${id}`);
   document.querySelector("#empty")?.remove();
   about.begin(id, text.trim().split("\n")[0].trim().slice(0, 60) || words.newChat);
+  document.querySelector("#family").dataset.of = `- ${id}`;
   rail.show(id);
   stream.follow(id, () => log.from(0));
 }
 
 copying(column);
 remedies(column, composer);
+options(column, complain);
 keys({ rail, composer, about });
 document.querySelector(".me").addEventListener("submit", forgetAll);
 column.addEventListener("click", ({ target }) => {
   const chip = target.closest("[data-says]");
-  if (chip) composer.try(chip.dataset.says);
+  if (chip) composer.try(chip.dataset.says, chip.dataset.agent);
   const fold = target.closest("summary")?.parentElement;
   if (fold) fold.dataset.touched = "yes"; // what a person opened or closed stays so
 });

@@ -248,8 +248,10 @@ class TestRequests:
         assert (answer.status, answer.json["status"], answer.json["decidedBy"]) == (200, "approved", "ada")
         assert await holds(session)
         assert await holds(session, within=uuid4()) is (scope == "persistent")
-        event = as_payload(await SessionEvent.objects.alatest("seq"))
-        assert (event["type"], event["decision"]) == ("grant_resolved", "granted")
+        event = as_payload(await SessionEvent.objects.aget(type="grant_resolved"))
+        assert event["decision"] == "granted"
+        told = await SessionEvent.objects.filter(type="user_message").alatest("seq")
+        assert told.payload["ticket"]["decision"] == "approved", "its agent ended its turn when it asked"
         assert (await ada_browser.get(REQUESTS)).json["requests"] == []
         assert len((await ada_browser.get(f"{REQUESTS}?status=approved")).json["requests"]) == 1
 
@@ -259,8 +261,8 @@ class TestRequests:
         answer = await ada_browser.post(f"{REQUESTS}/{asked.pk}/deny", {})
         assert (answer.status, answer.json["status"]) == (200, "denied")
         assert not await holds(session)
-        event = as_payload(await SessionEvent.objects.alatest("seq"))
-        assert (event["type"], event["decision"]) == ("grant_resolved", "denied")
+        event = as_payload(await SessionEvent.objects.aget(type="grant_resolved"))
+        assert event["decision"] == "denied"
         assert (await in_thread(request_grant)(session, "writer")).pk != asked.pk
 
     async def test_what_is_decided_stays_so(self, ada_browser: Web, asked: GrantRequest) -> None:

@@ -16,6 +16,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from agents_app.orchestration import shares, waking
+from agents_app.orchestration.models import WakeKind
+from agents_app.orchestration.wakes.news import News
 from curator_app.models import CuratorRun
 from parachute_site.api import api
 from parachute_site.asgi import application
@@ -96,6 +99,11 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/bots/pairing/{request_id}/approve"): {},
     ("POST", "/api/bots/pairing/{request_id}/deny"): {},
     ("POST", "/api/bots/link"): {},
+    ("POST", "/api/workspaces/{slug}/agents/{agent}/sessions"): {"prompt": "x"},
+    ("POST", "/api/workspaces/{slug}/agents/{agent}/sessions/{session_id}/cancel"): {"reason": "x"},
+    ("POST", "/api/workspaces/{slug}/agents/{agent}/sessions/{session_id}/pause"): {},
+    ("POST", "/api/workspaces/{slug}/agents/{agent}/sessions/{session_id}/resume"): {},
+    ("POST", "/api/workspaces/{slug}/shares/{share_id}/resolve"): {},
 }
 STREAMS = {("GET", "/api/chat/{session_id}/events"), ("GET", "/api/permissions/stream")}
 PRIVATE = "a word that nobody else may read"
@@ -104,6 +112,9 @@ PRIVATE = "a word that nobody else may read"
 OF_THE_WORKSPACE = {  # Ben's business as well, but for what is of the private chat
     ("GET", "/api/workspaces/{slug}/grants"),
     ("GET", "/api/workspaces/{slug}/grant-requests"),
+    ("GET", "/api/workspaces/{slug}/shares"),
+    ("GET", "/api/workspaces/{slug}/wakes"),
+    ("POST", "/api/workspaces/{slug}/agents/{agent}/sessions"),
     ("GET", "/api/workspaces/{slug}"),
     ("GET", "/api/workspaces/{slug}/members"),
     ("GET", "/api/agents/{agent}"),
@@ -222,7 +233,10 @@ def _foreign_grants(session_id: str) -> dict[str, Any]:
     held = PermissionGrant.objects.create(
         workspace=session.workspace, agent="default", child_agent="scribe", scope="persistent"
     )
-    return {"grant_request_id": asked.pk, "grant_id": held.pk}
+    told = News(WakeKind.MESSAGE, "once", "a test", {"body": PRIVATE})
+    waking.note(session.pk, told, skipped="it is Ada's")
+    share = shares.share(session.pk, "toolu_1", PRIVATE, PRIVATE)
+    return {"grant_request_id": asked.pk, "grant_id": held.pk, "share_id": share.pk}
 
 
 def test_every_route_of_the_streams_is_known_here() -> None:
@@ -292,7 +306,13 @@ async def test_a_foreign_id_is_answered_as_an_unknown_one(
 ) -> None:
     ids = ("session_id", "turn_id", "attachment_id", "request_id", "run_id")
     unknown: dict[str, Any] = {name: uuid4() for name in ids}
-    unknown |= {"tag": "unknown", "grant_id": uuid4(), "grant_request_id": uuid4(), "slug": "nowhere"}
+    unknown |= {
+        "tag": "unknown",
+        "grant_id": uuid4(),
+        "grant_request_id": uuid4(),
+        "share_id": uuid4(),
+        "slug": "nowhere",
+    }
     unknown |= {"key_id": 10**9, "workspace": "nowhere", "agent": "nobody", "user": "nobody"}
     unknown |= {"filename": "nothing.md"}
     of_foreign, of_unknown = [await ask(cy_calls, method, path, each) for each in (foreign, unknown)]

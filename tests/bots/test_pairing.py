@@ -28,6 +28,7 @@ from sessions_app.errors import (
     TrustTooHigh,
 )
 from sessions_app.models import Session, Turn
+from sessions_app.search.finding import Scope
 from sessions_app.threads import in_thread
 from tests.api.web import Web
 from tests.bots.conftest import EVE, PETE
@@ -176,6 +177,20 @@ def test_a_linked_person_is_let_in_as_long_as_they_may_write_there(
         knocks(PETE, text=f"/start {word}")
     assert BotUser.objects.count() == 1
     assert len(asked(PETE).messages) == 2
+
+
+def test_the_agent_of_a_bots_chat_finds_what_was_said_there_and_nothing_else(
+    workspace: Workspace, ada: User
+) -> None:
+    here = {"workspace": workspace, "model": "m", "vault_root": "/v"}
+    there = {**here, "source": "telegram", "bot_chat": EVE, "created_by": ada}
+    shared = Session.objects.create(**here, visibility="workspace")
+    Session.objects.create(**here, created_by=ada)
+    before, now = [Session.objects.create(**there, bot_chat_type="private") for _ in range(2)]
+    Session.objects.create(**{**there, "bot_chat": PETE}, visibility="workspace")
+    found = Session.objects.filter(Scope.of_session(now).sessions)
+    assert set(found) == {before, now}
+    assert now not in Session.objects.filter(Scope.of_session(shared).sessions)
 
 
 def test_a_day_has_so_many_messages(

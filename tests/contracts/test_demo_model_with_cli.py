@@ -5,8 +5,8 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from agents_app.model.endpoint import ModelEndpoint
 from agents_app.runtimes.base import RunFailed
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.runtimes.events import Answered, BlockKind, Delta, Ended, Said, Used
+from agents_app.tools.own import OwnServer, OwnTool
 from tests.contracts.stage import Stage, sandbox_that_runs
 from tests.depth import few_of
 
@@ -218,9 +219,9 @@ class Seen:
     problems: list[str]
 
 
-async def played(stage: Stage, label: str) -> Seen:
+async def played(stage: Stage, label: str, **more: Any) -> Seen:
     before = len(stage.gate.denied)
-    heard = await stage.play(chip(label))
+    heard = await stage.play(chip(label), **more)
     end = heard[-1]
     assert isinstance(end, Ended)
     assert end.model == "demo"
@@ -295,6 +296,33 @@ async def test_chip_answers_at_length(stage: Stage) -> None:
     heard = await stage.play(chip("A long answer"))
     assert sum(isinstance(event, Delta) for event in heard) > 100
     assert "```python" in next(event.content for event in heard if isinstance(event, Said))
+
+
+@pytest.mark.parametrize("vault", [sample], indirect=True)
+async def test_chip_starts_another_agent_and_says_who_may(stage: Stage) -> None:
+    """Here nobody may: the tools come with the right. With them it is played in test_demo_helpers.py."""
+    seen = await played(stage, "Let an agent start another")
+    assert (seen.tools, "Can spawn" in seen.text) == ([], True)
+
+
+@pytest.mark.parametrize("vault", [sample], indirect=True)
+async def test_chips_share_a_report_and_show_a_heartbeat(stage: Stage) -> None:
+    used: list[tuple[str, Any]] = []
+
+    def tool(name: str) -> OwnTool:
+        async def call(arguments: Mapping[str, Any], use_id: str) -> Any:
+            used.append((name, arguments))
+            return {"status": "ok"}
+
+        return OwnTool(name, name, {"type": "object", "properties": {}}, call)
+
+    server = OwnServer("parachute", (tool("share"), tool("agent_status")))
+    stage.gate.setting = replace(stage.gate.setting, own_servers=frozenset({"parachute"}))
+    shared = await played(stage, "A report for later", servers=(server,))
+    beaten = await played(stage, "A heartbeat", servers=(server,))
+    assert [name for name, _given in used] == ["share", "agent_status"]
+    assert used[0][1]["title"].startswith("Report:") and used[1][1]["status"] == "quiescent"
+    assert "on the page **Shares**" in shared.text and "nothing is paid for" in beaten.text
 
 
 @pytest.mark.parametrize("vault", [sample], indirect=True)

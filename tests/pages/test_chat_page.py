@@ -102,7 +102,7 @@ def test_more_turns_ask_the_database_no_more(
 ) -> None:
     where = a_talk(as_ada, 15)
     as_ada_in.get(where)
-    with django_assert_max_num_queries(13):
+    with django_assert_max_num_queries(15):
         as_ada_in.get(where)
 
 

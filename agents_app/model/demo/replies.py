@@ -19,6 +19,11 @@ _STARTS = {
     "Write": "I will write it down.",
     "Edit": "I will add a line.",
     "Bash": "Let me run that.",
+    "mcp__orchestration__list_spawnable_agents": "Let me see whom I may start.",
+    "mcp__orchestration__spawn_session": "I will start one.",
+    "mcp__orchestration__message_caller": "I will tell whoever started me.",
+    "mcp__orchestration__inject_message": "I will answer.",
+    "mcp__parachute__share": "I will leave a note for people.",
 }
 
 
@@ -31,7 +36,9 @@ def say(asked: Asked, text: str, *, thought: str = "", pause: float = PACE) -> R
 def use(asked: Asked, tool: str, given: Mapping[str, object], thought: str) -> Reply:
     if tool not in asked.tools:
         return say(asked, f"For that I would need the tool {tool}, and it is not offered in this session.")
-    return Reply((Thinking(thought), Text(_STARTS[tool]), ToolUse(tool, given)), pause=PACE)
+    return Reply(
+        (Thinking(thought), Text(_STARTS.get(tool, "One moment.")), ToolUse(tool, given)), pause=PACE
+    )
 
 
 def use_and_tell(asked: Asked, tool: str, given: Mapping[str, object], thought: str) -> Reply:

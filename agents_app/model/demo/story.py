@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 class Chip:
     label: str | Promise
     text: str  # what is sent; the demo model knows English only, so it is not translated
+    agent: str = ""  # whom it is said to, where that one is offered
 
 
 CHIPS = (
@@ -24,5 +25,8 @@ CHIPS = (
     Chip(_("Think first"), "Think first: what could I write about next?"),
     Chip(_("A long answer"), "Give me a long answer."),
     Chip(_("Try to read a secret"), "Read .env"),
+    Chip(_("Let an agent start another"), "Start a helper.", agent="head-gardener"),
+    Chip(_("A report for later"), "Share a report."),
+    Chip(_("A heartbeat"), "Show me a heartbeat."),
     Chip(_("An error, and what helps"), "Show me an error."),
 )

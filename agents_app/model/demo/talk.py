@@ -7,7 +7,7 @@ matter which of the server, the CLI and the worker was started again in between.
 import re
 from collections.abc import Callable
 
-from agents_app.model.demo import curator, notes, words
+from agents_app.model.demo import curator, helpers, notes, words
 from agents_app.model.demo.conversation import Asked
 from agents_app.model.demo.replies import SLOW, absolute, capital, line, say, use_and_tell
 from agents_app.model.demo.wire import Failure, Reply
@@ -113,8 +113,33 @@ def _remember(found: Found, asked: Asked) -> Reply:
     return notes.write(asked, fact, f"{capital(fact).rstrip('.')}.\n\nWritten down by {notes.OURS}.\n")
 
 
+def _start_helper(found: Found, asked: Asked) -> Reply:
+    return helpers.start(asked)
+
+
+def _report_to_caller(found: Found, asked: Asked) -> Reply:
+    return helpers.report_to_caller(asked)
+
+
+def _share(found: Found, asked: Asked) -> Reply:
+    return helpers.share(asked)
+
+
+def _beat(found: Found, asked: Asked) -> Reply:
+    return helpers.beat(asked)
+
+
+def _woken(found: Found, asked: Asked) -> Reply:
+    return helpers.woken(asked)
+
+
 # The first pattern that fits the start of a wish decides.
 _PHRASES: list[tuple[str, Callable[[Found, Asked], Reply | Failure]]] = [
+    (rf"{helpers.WAKES}\b", _woken),
+    (r"start (?:an?|the)(?: other)? (?:helper|agent|child|worker)\b", _start_helper),
+    (r"report to your caller\b", _report_to_caller),
+    (r"share (?:me )?(?:a|the|your) report\b", _share),
+    (r"(?:show me |this is )?(?:a|your) heartbeat\b|look after (?:the|my) notes\b", _beat),
     (r"show me an error\W*$", _fail),
     (r"think (?:first|about|before|it over|hard)\b", _think),
     (r"add a line to (?:the|my) note (?:about|on|called) (?P<topic>.+)", _add_to),

@@ -15,7 +15,8 @@ TRY = """\
 - `read .env`, to see a refusal
 - `a long answer`, to watch it stream
 - `think first`
-- `show me an error`, and send it again"""
+- `show me an error`, and send it again
+- `start a helper`, `share a report` and `show me a heartbeat`"""
 
 LEAVE = "To talk to Claude instead, enter a key under Settings. It counts from the next message on."
 
@@ -72,3 +73,27 @@ to do. Nothing was lost; the same words, sent again, were all it took. If Claude
 says why, and what helps."""
 
 LONG = Path(__file__).with_name("long_answer.md").read_text(encoding="utf-8").strip()
+
+NO_HELPERS = """\
+This agent may start nobody. An owner of the workspace can let it: on the page **Agents**, under \
+**Can spawn**. Or choose one in a new chat that may, such as the head gardener of the sample notes."""
+
+STARTED = """\
+I have started another agent, and my turn ends here: nobody has to wait. It works in a chat of its own, \
+which is listed above. When it says something, or has ended, Parachute wakes me with a line here."""
+
+NO_SHARES = "For that I would need the tool `share`, and it is not offered in this session."
+
+REPORT = """\
+This is what a share looks like. An agent that works by itself leaves one where people should know \
+something. One whose title begins with **Needs human review:** stands at the top until somebody has seen to
+it."""
+
+SHARED = "It is on the page **Shares** now, until somebody says that it is done with."
+
+HEARTBEAT = """\
+This is what a heartbeat is: an agent whose file names times is woken at each of them, looks whether there \
+is something to do, and goes back to rest. This time there was nothing, so I said that I am quiescent. \
+Between two of them nothing runs, and nothing is paid for."""
+
+WOKEN = "I have heard it. There is nothing more to do, so I rest until I am woken again."

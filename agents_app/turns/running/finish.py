@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
-from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
+from agents_app.orchestration import ending
 from agents_app.turns.running.announcing import announce
 from agents_app.turns.running.kept import Row
 from permissions_app.services import close_all
@@ -39,7 +40,7 @@ def done(
     warm_on: str = "",
 ) -> None:
     cost = Decimal(str(round(cost_usd, 6)))
-    _end(hold, TurnStatus.DONE, usage=dict(usage), cost_usd=cost)
+    _end(turn, hold, TurnStatus.DONE, usage=dict(usage), cost_usd=cost)
     said = Message.objects.filter(turn=turn).exclude(source=Speaker.PLATFORM).count()
     Session.objects.filter(pk=turn.session_id).update(
         message_count=F("message_count") + said + 1,
@@ -48,28 +49,36 @@ def done(
         warm_on=warm_on,
     )
     count = Session.objects.values_list("message_count", flat=True).get(pk=turn.session_id)
-    record(turn.session_id, EventType.DONE, {**payload, "messageCount": count}, turn_id=turn.pk)
-    if turn.session.is_errand and not Turn.objects.open().filter(session=turn.session).exists():
-        complete(turn.session_id)
+    told = {**payload, "spawned": _spawned(turn, payload), "messageCount": count}
+    record(turn.session_id, EventType.DONE, told, turn_id=turn.pk)
+    if _ends_with(turn):
+        ending.end(turn.session_id, SessionStatus.COMPLETE)
 
 
-def complete(session_id: UUID) -> bool:
-    """Its conversation has come to an end, until somebody says something again."""
-    ended = Session.objects.filter(pk=session_id, status=SessionStatus.RUNNING)
-    if not ended.update(status=SessionStatus.COMPLETE):
+def _spawned(turn: Turn, payload: Mapping[str, Any]) -> list[str]:
+    """In any of its attempts."""
+    if turn.attempt <= 1 and not payload.get("toolCalls"):
+        return []
+    told = SessionEvent.objects.filter(turn=turn, type=EventType.CHILD_SPAWNED).order_by("seq")
+    return [row.payload["childSessionId"] for row in told]
+
+
+def _ends_with(turn: Turn) -> bool:
+    session = turn.session
+    if not session.is_errand or Turn.objects.open().filter(session=session).exists():
         return False
-    record(session_id, EventType.SESSION_UPDATED, {"status": SessionStatus.COMPLETE})
-    return True
+    return not ending.awaits_answer(session, turn)
 
 
 @transaction.atomic
 def aborted(turn: Turn, hold: Hold) -> None:
-    _end(hold, TurnStatus.ABORTED)
+    _end(turn, hold, TurnStatus.ABORTED)
     tell_aborted(turn)
 
 
 def tell_aborted(turn: Turn) -> None:
     """What was said so far is in rows, whichever worker wrote them, and is told as the partial response."""
+    ending.lock_parent(turn.session)
     by, stopped_at = Turn.objects.values_list("aborted_by", "abort_requested_at").get(pk=turn.pk)
     said = SessionEvent.objects.filter(turn=turn, type=EventType.TEXT).order_by("seq")
     partial = "\n\n".join(event.payload["content"] for event in said)
@@ -79,18 +88,15 @@ def tell_aborted(turn: Turn) -> None:
         "stoppedAt": stopped_at and stopped_at.isoformat().replace("+00:00", "Z"),
     }
     record(turn.session_id, EventType.ABORTED, payload, turn_id=turn.pk)
+    ending.fail_if_an_errand(turn.session, _("%(who)s stopped it.") % {"who": by})
 
 
 @transaction.atomic
 def failed(turn: Turn, hold: Hold, kind: EventType, payload: dict[str, Any]) -> None:
     """A failed turn makes an errand `failed`; a chat goes on."""
-    _end(hold, TurnStatus.FAILED, error_code=payload.get("code", "internal"))
+    _end(turn, hold, TurnStatus.FAILED, error_code=payload.get("code", "internal"))
     record(turn.session_id, kind, payload, turn_id=turn.pk)
-    session = turn.session
-    if session.is_errand:
-        ended = Session.objects.filter(pk=session.pk, status=SessionStatus.RUNNING)
-        if ended.update(status=SessionStatus.FAILED):
-            record(session.pk, EventType.SESSION_UPDATED, {"status": SessionStatus.FAILED})
+    ending.fail_if_an_errand(turn.session, payload.get("message") or payload.get("error", ""))
 
 
 @transaction.atomic
@@ -116,8 +122,9 @@ def is_held(hold: Hold) -> bool:
     return held(hold).exists()
 
 
-def _end(hold: Hold, status: TurnStatus, **more: Any) -> None:
+def _end(turn: Turn, hold: Hold, status: TurnStatus, **more: Any) -> None:
     if held(hold).update(status=status, ended_at=timezone.now(), **FREE, **more) != 1:
         raise HoldLost(f"turn {hold.turn_id}, attempt {hold.attempt}")
+    ending.lock_parent(turn.session)
     close_all(hold.turn_id)  # before its terminal event, which is its last
     transaction.on_commit(lambda: announce(hold.turn_id), robust=True)

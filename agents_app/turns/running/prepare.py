@@ -13,6 +13,7 @@ from agents_app.definitions.agents import offered
 from agents_app.definitions.choosing import Cast, cast_of
 from agents_app.definitions.rights import Rights
 from agents_app.errors import AgentError
+from agents_app.orchestration import supervision
 from agents_app.prompts.assembled import Prompt, assembled
 from agents_app.rights.acting import is_somebodys
 from agents_app.rights.allowed import too_high
@@ -60,8 +61,14 @@ def prepare(turn: Turn, unresumable: str = "") -> Prepared:
         warnings.append(_warning("no_wall", "No wall here", wall.warning))
     start = start_of(turn, vault, directory, unresumable=unresumable)
     chosen = list(session.contexts.values_list("path", flat=True))
+    block = supervision.at_turn(session, cast.definition)
     prompt = assembled(
-        cast.definition, own=session.system_prompt, vault=vault, directory=directory, chosen=chosen
+        cast.definition,
+        own=session.system_prompt,
+        vault=vault,
+        directory=directory,
+        chosen=chosen,
+        block=block,
     )
     request = _as_its_agent(
         _request(turn, start, prompt, vault, directory, wall.sandbox), session, cast.rights
@@ -80,6 +87,7 @@ def _request(
     session = turn.session
     config = transcripts.config_folder(session.pk)
     is_box = session.trust_level == TrustLevel.SANDBOXED
+    system, append = prompt.sent()
     return RunRequest(
         session_id=session.pk,
         turn_id=turn.pk,
@@ -87,8 +95,8 @@ def _request(
         text=start.text,
         resume=start.resumes,
         model=session.model,
-        system_prompt=prompt.system,
-        append=prompt.context.text,
+        system_prompt=system,
+        append=append,
         directory=directory,
         vault=vault,
         config=config,

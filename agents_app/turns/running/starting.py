@@ -32,6 +32,7 @@ SHOWN = (
     "and may be missing in your own record. Do not write it all again: begin with the sentence, or the line, "
     "that was cut off."
 )
+STARTED = "In this turn you have started these sessions already; they are at work: {children}."
 GONE = "Its transcript is not there, or not whole."
 CHOSEN = "A new start was asked for."
 
@@ -129,20 +130,26 @@ def _first_words(
         turn=turn,
         source=Speaker.PLATFORM,
         author=message.author,
-        content=_note(begun),
+        content=_note(turn, begun),
     )
     return note, note.content
 
 
 def _with_note(turn: Turn, text: str, begun: str) -> str:
-    has_worked = turn.attempt > 1 and SessionEvent.objects.filter(turn=turn, type__in=WORK).exists()
+    done = (*WORK, EventType.CHILD_SPAWNED)
+    has_worked = turn.attempt > 1 and SessionEvent.objects.filter(turn=turn, type__in=done).exists()
     if not has_worked:
         return text
-    return f"{_note(begun)}\n\n---\n\n{text}" if begun else f"{INTERRUPTED}\n\n{text}"
+    note = _note(turn, begun)
+    return f"{note}\n\n---\n\n{text}" if begun else f"{note}\n\n{text}"
 
 
-def _note(begun: str) -> str:
-    return f"{INTERRUPTED}\n\n{SHOWN}\n\n---\n\n{begun}" if begun else INTERRUPTED
+def _note(turn: Turn, begun: str) -> str:
+    """A spawn whose answer never came is one that it would repeat."""
+    told = SessionEvent.objects.filter(turn=turn, type=EventType.CHILD_SPAWNED).order_by("seq")
+    children = ", ".join(f"{row.payload['agentSlug']} ({row.payload['childSessionId']})" for row in told)
+    said = f"{INTERRUPTED} {STARTED.format(children=children)}" if children else INTERRUPTED
+    return f"{said}\n\n{SHOWN}\n\n---\n\n{begun}" if begun else said
 
 
 def _wait_for(more: list[Message], transcript: bytes) -> None:

@@ -16,6 +16,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from agents_app.orchestration import ending
 from agents_app.turns.held.ringing import ring_workers
 from agents_app.workers import living
 from permissions_app.services import close_all
@@ -41,7 +42,7 @@ def delete(caller: Caller, session_id: UUID) -> None:
         services.check_rules_over(caller, session)
         return session
 
-    if not any(_delete(session_id, theirs) for _try in range(TRIES)):
+    if not any(_delete(session_id, theirs, caller.username) for _try in range(TRIES)):
         raise Conflict(_("Somebody speaks to it at this very moment. Try again."))
 
 
@@ -64,21 +65,22 @@ class CleanUp:
 
     def _delete_one(self, session_id: UUID) -> bool:
         def still_old() -> Session:
-            found = self.sessions.filter(pk=session_id).select_for_update(of=("self",))
+            found = self.sessions.filter(pk=session_id).select_for_update(of=("self",), no_key=True)
             return found.select_related("workspace").get()
 
         try:
-            return _delete(session_id, still_old)
+            return _delete(session_id, still_old, "Parachute")
         except Session.DoesNotExist:
             return False
 
 
 @transaction.atomic
-def _delete(session_id: UUID, locked: Callable[[], Session]) -> bool:
+def _delete(session_id: UUID, locked: Callable[[], Session], by: str) -> bool:
     """False where a turn was opened meanwhile. The turns are locked before the session, as workers do it."""
     turns = Turn.objects.open().filter(session=session_id).order_by("opened_seq")
     held = list(turns.select_for_update())
     known = [turn.pk for turn in held]
+    ending.lock_parent_of(session_id)
     session = locked()
     if turns.exclude(pk__in=known).exists():
         return False
@@ -86,6 +88,7 @@ def _delete(session_id: UUID, locked: Callable[[], Session]) -> bool:
     for turn_id in working:
         close_all(turn_id)  # its parent shows what it asks
     _tell_those_who_stay(session)
+    ending.was_deleted(session, by)
     vault, workspace_id = Path(session.workspace.vault_path), session.workspace_id
     warm_on = session.warm_on if living.that_live("turns").filter(name=session.warm_on).exists() else ""
     copy = SessionCopy.objects.filter(session=session).first()

@@ -99,7 +99,7 @@ class Opened:
 def open_turn(caller: Caller, opening: Opening, *, key: str = "") -> Opened:
     """Accepts what was said. With an idempotency key the same words are accepted once. Never called inside a
     transaction: its files are kept or taken away by how its own one ends."""
-    _check_text(opening, key)
+    check_text(opening, key)
     files = attachments.accepted(opening.attachments)
     if not key:
         with _kept(caller, opening, files) as kept, transaction.atomic():
@@ -127,7 +127,7 @@ def _kept(caller: Caller, opening: Opening, files: list[Accepted]) -> Iterator[l
         yield []
         return
     if opening.session_id is None:
-        workspace = _workspace(caller, opening.workspace)
+        workspace = workspace_for(caller, opening.workspace)
     else:
         workspace = visible(caller, opening.session_id).workspace
         _check_role(caller, workspace)
@@ -150,7 +150,7 @@ def as_message(caller: Caller, opening: Opening) -> Message:
     return Message(source=caller.source, author_id=caller.account_id, content=content)
 
 
-def _check_text(opening: Opening, key: str) -> None:
+def check_text(opening: Opening, key: str) -> None:
     for field in fields(opening):
         text = getattr(opening, field.name)
         if isinstance(text, str):
@@ -205,14 +205,14 @@ def _check_takes_messages(session: Session) -> None:
     if session.parent_id and session.status == SessionStatus.FAILED:
         raise SessionNotRunning(_("This session has failed and takes no more messages."))
     if session.kind == SessionKind.ORCHESTRATOR and session.status not in LIVE:
-        live = _live(session.workspace, session.agent_slug)
+        live = live_session(session.workspace, session.agent_slug)
         raise SessionEnded(
             _("This session has ended. Speak to the agent itself: without a session's id."),
             liveSessionId=str(live) if live else None,
         )
 
 
-def _live(workspace: Workspace, slug: str) -> UUID | None:
+def live_session(workspace: Workspace, slug: str) -> UUID | None:
     """The one session of an orchestrator that takes messages."""
     rows = Session.objects.filter(workspace=workspace, agent_slug=slug, kind=SessionKind.ORCHESTRATOR)
     found: UUID | None = rows.filter(status__in=LIVE).values_list("pk", flat=True).first()
@@ -238,25 +238,25 @@ def _check_unchanged(session: Session, opening: Opening) -> None:
 
 def _begun(caller: Caller, opening: Opening) -> Session:
     """A session of its own; of an orchestrator, which has one at a time, the one that lives."""
-    workspace = _workspace(caller, opening.workspace)
+    workspace = workspace_for(caller, opening.workspace)
     agent = agent_for(workspace, slug=opening.agent, path=opening.agent_path)
     if agent.rights.kind != SessionKind.ORCHESTRATOR:
-        return _new(caller, opening, workspace, agent)
+        return new_session(caller, opening, workspace, agent)
     if caller.on_phone is not None:
         raise Invalid.field("agent", _("This agent runs by itself and takes no chat. Choose another one."))
-    live = _live(workspace, agent.slug)
+    live = live_session(workspace, agent.slug)
     try:
         if live is None:
             with transaction.atomic():
-                return _new(caller, opening, workspace, agent)
+                return new_session(caller, opening, workspace, agent)
     except IntegrityError:
-        live = _live(workspace, agent.slug)  # somebody else has begun it just now
+        live = live_session(workspace, agent.slug)  # somebody else has begun it just now
     if live is None:
         raise Conflict(_("Two requests met. Send it again."))
     return existing(caller, live, replace(opening, agent=None, model=None, system_prompt=""))
 
 
-def _new(caller: Caller, opening: Opening, workspace: Workspace, agent: Agent) -> Session:
+def new_session(caller: Caller, opening: Opening, workspace: Workspace, agent: Agent) -> Session:
     is_orchestrator = agent.rights.kind == SessionKind.ORCHESTRATOR
     trust = _trust(caller, workspace, opening.trust_level, agent)
     text = seen(opening.message) or seen(opening.initial_context)
@@ -298,7 +298,7 @@ def _hold_on_phone(session: Session, there: OnPhone) -> None:
     session.metadata[PERMISSIONS]["trustMode"] = False
 
 
-def _workspace(caller: Caller, slug: str | None) -> Workspace:
+def workspace_for(caller: Caller, slug: str | None) -> Workspace:
     visible = Workspace.objects.visible_to(caller)
     workspace = visible.filter(slug=slug).first() if slug else visible.filter(archived_at=None).first()
     if workspace is None:

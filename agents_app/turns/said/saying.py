@@ -2,7 +2,7 @@
 both. Whoever says something does it here, a person or the platform; the session is locked by then, so that
 messages keep their order."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -34,11 +34,12 @@ def say(
     *,
     kept: Sequence[Attachment] = (),
     recovery: str = "",
-    ticket: dict[str, Any] | None = None,
+    more: Mapping[str, Any] | None = None,
     author: str = "",
 ) -> Turn:
     """Opens a turn for a message that is in no row yet. `session` is `locked`, or made just now. `author` is
-    the name of whoever says it, where that is a person or a program of theirs."""
+    the name of whoever says it, where that is a person or a program of theirs; `more` is what its event has
+    beyond that."""
     before = Turn.objects.open().filter(session=session).count() if session.last_seq else 0
     turn = Turn(session=session, opened_seq=session.last_seq + 2, recovery=recovery)
     turn.save(force_insert=True)
@@ -47,7 +48,7 @@ def say(
     attachments.attach(message, kept)
     rows = [
         (EventType.SESSION, about(session)),
-        (EventType.USER_MESSAGE, as_said(message, kept, ticket=ticket, author=author)),
+        (EventType.USER_MESSAGE, as_said(message, kept, more=more, author=author)),
         *([(EventType.TURN_WAITING, {"reason": "queued", "position": before})] if before else []),
     ]
     said = record_all(session.pk, rows, turn_id=turn.pk)[1]
@@ -84,7 +85,7 @@ def as_said(
     message: Message,
     kept: Sequence[Attachment] = (),
     *,
-    ticket: dict[str, Any] | None = None,
+    more: Mapping[str, Any] | None = None,
     author: str = "",
 ) -> dict[str, Any]:
     """The `user_message` event."""
@@ -96,6 +97,7 @@ def as_said(
         "fromSessionId": None,
         "fromAgentSlug": None,
         "driverless": False,
-        "ticket": ticket,
+        "ticket": None,
         "wakes": [],
+        **(more or {}),
     }

@@ -4,7 +4,9 @@ What is said waits as a Message of the turn. Its run hands it to the agent while
 agent reads it with the tool's answer, and what still waits at the end is answered before the turn is over.
 """
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -14,7 +16,7 @@ from agents_app.turns.said.opening import Opened, Opening, as_message, check_que
 from agents_app.turns.said.saying import as_said, bring_back
 from sessions_app.access.caller import Caller
 from sessions_app.errors import Invalid, TooLarge
-from sessions_app.models import EventType, Message, Turn, TurnStatus
+from sessions_app.models import EventType, Message, Session, Turn, TurnStatus
 from sessions_app.storable import is_storable, seen
 from sessions_app.streaming import bus
 from sessions_app.streaming.log import Hold, record
@@ -35,21 +37,33 @@ def inject(caller: Caller, session_id: UUID, text: str) -> tuple[UUID, str]:
 @transaction.atomic
 def _say_to_running(caller: Caller, session_id: UUID, opening: Opening) -> UUID | None:
     # The turn before the session, as its worker takes them: two that lock in two orders wait for ever.
-    turn = _that_takes_more(session_id)
+    turn = that_takes_more(session_id)
     if turn is None:
         return None
     session = existing(caller, session_id, opening)
     check_queue(turn.messages.filter(waits=True).count())
-    message = as_message(caller, opening)
-    message.session, message.turn, message.waits = session, turn, True
-    message.save(force_insert=True)
-    record(session_id, EventType.USER_MESSAGE, as_said(message, author=caller.username), turn_id=turn.pk)
-    bring_back(session)
-    transaction.on_commit(partial(bus.ring, bus.turn_topic(turn.pk), {"type": "inject"}))
+    add(turn, session, as_message(caller, opening), author=caller.username)
     return turn.pk
 
 
-def _that_takes_more(session_id: UUID) -> Turn | None:
+def add(
+    turn: Turn,
+    session: Session,
+    message: Message,
+    *,
+    more: Mapping[str, Any] | None = None,
+    author: str = "",
+) -> None:
+    """To a turn that takes more, with both rows locked."""
+    message.session, message.turn, message.waits = session, turn, True
+    message.save(force_insert=True)
+    told = as_said(message, more=more, author=author)
+    record(session.pk, EventType.USER_MESSAGE, told, turn_id=turn.pk)
+    bring_back(session)
+    transaction.on_commit(partial(bus.ring, bus.turn_topic(turn.pk), {"type": "inject"}))
+
+
+def that_takes_more(session_id: UUID) -> Turn | None:
     running = Turn.objects.active().filter(session_id=session_id, takes_more=True, abort_requested_at=None)
     turn: Turn | None = running.select_for_update().first()
     return turn

@@ -1,0 +1,1 @@
+"""Agents that run when a clock says so: their files own the times, rows say what became of each."""

@@ -1,0 +1,30 @@
+"""The clock of the house: the times of agents are rows, which an operator may switch off; the sweeps of the
+house itself stand in `celery.py` and nowhere else, so nobody can."""
+
+from typing import Any
+
+from celery.beat import ScheduleEntry
+from django_celery_beat.schedulers import DatabaseScheduler
+
+
+class HouseClock(DatabaseScheduler):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._own: dict[str, ScheduleEntry] = {}
+        super().__init__(*args, **kwargs)
+
+    def setup_schedule(self) -> None:
+        self._own = {
+            name: ScheduleEntry(name=name, app=self.app, **entry)
+            for name, entry in self.app.conf.beat_schedule.items()
+        }
+        _ = self.schedule
+
+    @property
+    def schedule(self) -> dict[str, ScheduleEntry]:
+        return {**super().schedule, **self._own}
+
+    def reserve(self, entry: ScheduleEntry) -> ScheduleEntry:
+        if entry.name not in self._own:
+            return super().reserve(entry)
+        self._own[entry.name] = next(entry)
+        return self._own[entry.name]
