@@ -16,12 +16,12 @@ Draw = Callable[[Caller, str, str, str], tuple[str, dict[str, Any]]]  # part, wo
 PARTS: dict[str, Draw] = {
     "agents": agents.parts,
     "agent": agents.parts,
-    "bots": bots.parts,
-    "bot": bots.parts,
-    "bot-request": bots.parts,
     "family": family.part,
     "runs": runs.parts,
     "run": runs.parts,
+    "bots": bots.parts,
+    "bot": bots.parts,
+    "bot-request": bots.parts,
 }
 
 

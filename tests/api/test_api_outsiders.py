@@ -92,6 +92,11 @@ BODIES: dict[tuple[str, str], Any] = {
     },
     ("POST", "/api/workspaces/{slug}/grant-requests/{grant_request_id}/approve"): {"scope": "session"},
     ("POST", "/api/workspaces/{slug}/grant-requests/{grant_request_id}/deny"): {},
+    ("POST", "/api/workspaces/{slug}/agents/{agent}/sessions"): {"prompt": "x"},
+    ("POST", "/api/workspaces/{slug}/agents/{agent}/sessions/{session_id}/cancel"): {"reason": "x"},
+    ("POST", "/api/workspaces/{slug}/agents/{agent}/sessions/{session_id}/pause"): {},
+    ("POST", "/api/workspaces/{slug}/agents/{agent}/sessions/{session_id}/resume"): {},
+    ("POST", "/api/workspaces/{slug}/shares/{share_id}/resolve"): {},
     ("PUT", "/api/bots/config"): {"telegram": {"token": ""}},
     ("POST", "/api/bots/{platform}/start"): {},
     ("POST", "/api/bots/{platform}/stop"): {},
@@ -99,11 +104,6 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/bots/pairing/{request_id}/approve"): {},
     ("POST", "/api/bots/pairing/{request_id}/deny"): {},
     ("POST", "/api/bots/link"): {},
-    ("POST", "/api/workspaces/{slug}/agents/{agent}/sessions"): {"prompt": "x"},
-    ("POST", "/api/workspaces/{slug}/agents/{agent}/sessions/{session_id}/cancel"): {"reason": "x"},
-    ("POST", "/api/workspaces/{slug}/agents/{agent}/sessions/{session_id}/pause"): {},
-    ("POST", "/api/workspaces/{slug}/agents/{agent}/sessions/{session_id}/resume"): {},
-    ("POST", "/api/workspaces/{slug}/shares/{share_id}/resolve"): {},
 }
 STREAMS = {("GET", "/api/chat/{session_id}/events"), ("GET", "/api/permissions/stream")}
 PRIVATE = "a word that nobody else may read"
