@@ -4,6 +4,7 @@
 import os
 import sys
 
+from parachute_site import env
 from parachute_site.env import BadEnvironment
 
 
@@ -14,6 +15,10 @@ def main() -> int:
             from parachute_site import up  # before Django is imported, and without it: `up` stays small
 
             return up.main(sys.argv[2:])
+        if sys.argv[1:] == ["run_bots"]:
+            from parachute_site.up import waiting
+
+            waiting.wait_for_a_token(env.load())
         from django.core.management import execute_from_command_line
 
         execute_from_command_line(sys.argv)

@@ -36,11 +36,11 @@ from sessions_app.models import (
     Turn,
     TurnStatus,
 )
-from sessions_app.models.session import OF_BOTS
 from sessions_app.streaming.log import record
 
 log = logging.getLogger(__name__)
 
+GROUP = "group"  # as a bot calls it
 FIRST = frozenset({1, 3, 5})
 EVERY = 10
 PEOPLE = (Speaker.USER, Speaker.API, Speaker.BOT)
@@ -78,7 +78,7 @@ def is_on(session: Session) -> bool:
 
 def is_curated(session: Session) -> bool:
     """Not a child's, a schedule's, or a bot's group."""
-    return not session.is_errand and not (session.source in OF_BOTS and session.is_shared)
+    return not session.is_errand and session.bot_chat_type != GROUP
 
 
 def exchanges(session_id: UUID) -> Any:

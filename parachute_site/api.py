@@ -20,6 +20,8 @@ from agents_app.definitions.api import router as agents
 from agents_app.older_paths import router as older_paths
 from agents_app.orchestration.api import internal as orchestration_internal
 from agents_app.orchestration.api import router as orchestration
+from bots_app.api import links as bot_links
+from bots_app.api import router as bots
 from curator_app.api import internal as curator_internal
 from curator_app.api import router as curator
 from parachute_site import readiness
@@ -88,6 +90,8 @@ api.add_router("", files)
 api.add_router("", access, auth=CallerAuth(writes=KeyScope.ADMIN))
 api.add_router("", agents, auth=CallerAuth(writes=KeyScope.ADMIN))
 api.add_router("", grants, auth=CallerAuth(writes=KeyScope.ADMIN))
+api.add_router("", bot_links)
+api.add_router("", bots, auth=CallerAuth(writes=KeyScope.ADMIN))
 
 
 @api.get("/health", auth=None, tags=["health"], summary="Whether the server answers")

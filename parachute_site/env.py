@@ -34,6 +34,15 @@ class BadEnvironment(Exception):
 
 
 @dataclass(frozen=True)
+class BotAccess:
+    """What the environment says of a platform: `set_by` is the variable that holds a token."""
+
+    token: str = field(default="", repr=False)
+    url: str = ""  # of a server of one's own
+    set_by: str = ""
+
+
+@dataclass(frozen=True)
 class Environment:
     host: str
     port: int
@@ -58,6 +67,7 @@ class Environment:
     question_timeout: float
     curator: bool
     curator_model: str
+    bots: Mapping[str, BotAccess]
     embeddings_url: str
     cleanup_days: int  # 0: nothing is ever deleted by itself
     debug: bool
@@ -127,6 +137,7 @@ def load(folder: Path | None = None) -> Environment:
         question_timeout=_seconds(read, "PARACHUTE_QUESTION_TIMEOUT", "300"),
         curator=read.bool("PARACHUTE_CURATOR", default=True),
         curator_model=read.str("PARACHUTE_CURATOR_MODEL", default="") or "claude-haiku-4-5-20251001",
+        bots={name: _bot(read, name) for name in ("telegram", "discord")},
         embeddings_url=_web_address(read, "PARACHUTE_EMBEDDINGS_URL"),
         cleanup_days=_days(read, "PARACHUTE_CLEANUP_DAYS"),
         debug=read.bool("DEBUG", default=False),
@@ -176,6 +187,14 @@ def _set_by(read: environ.FileAwareEnv) -> tuple[str, ...]:
     named = [name for name in CREDENTIALS if read.str(name, default="")][:1]
     named += [BASE_URL] if read.str(BASE_URL, default="") else []
     return tuple(f"{name}_FILE" if f"{name}_FILE" in os.environ else name for name in named)
+
+
+def _bot(read: environ.FileAwareEnv, platform: str) -> BotAccess:
+    token = f"{platform.upper()}_BOT_TOKEN"
+    given = read.str(token, default="").strip()
+    named = f"{token}_FILE" if f"{token}_FILE" in os.environ else token
+    url = _web_address(read, f"{platform.upper()}_API_URL").rstrip("/")
+    return BotAccess(given, url, named if given else "")
 
 
 def _run_folder(home: Path) -> Path:

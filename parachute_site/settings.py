@@ -149,6 +149,11 @@ PARACHUTE_PERMISSION_TIMEOUT = ENVIRONMENT.permission_timeout  # seconds for whi
 PARACHUTE_QUESTION_TIMEOUT = ENVIRONMENT.question_timeout
 PARACHUTE_CURATOR = ENVIRONMENT.curator
 PARACHUTE_CURATOR_MODEL = ENVIRONMENT.curator_model
+PARACHUTE_BOTS = ENVIRONMENT.bots
+PARACHUTE_PLATFORMS = {
+    "telegram": "bots_app.platforms.telegram.TelegramPlatform",
+    "discord": "bots_app.platforms.discord.DiscordPlatform",
+}
 PARACHUTE_EMBEDDINGS_URL = ENVIRONMENT.embeddings_url
 PARACHUTE_EMBEDDER = f"sessions_app.search.embeddings.{'served' if PARACHUTE_EMBEDDINGS_URL else 'words'}"
 PARACHUTE_CLEANUP_DAYS = ENVIRONMENT.cleanup_days
@@ -158,7 +163,13 @@ PARACHUTE_AGENT_ENVIRONMENT = env.for_agents()
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{levelname} {name}: {message}", "style": "{"}},
+    "formatters": {
+        "line": {
+            "()": "parachute_site.logs.WithoutTokens",
+            "format": "{levelname} {name}: {message}",
+            "style": "{",
+        }
+    },
     "filters": {
         "is_news": {"()": "parachute_site.logs.IsNews"},
         "without_links": {"()": "parachute_site.logs.WithoutLinks"},
@@ -175,6 +186,9 @@ LOGGING = {
         "daphne": {"level": "WARNING"},
         "celery": {"level": "WARNING"},
         "aiohttp.access": {"level": "WARNING"},
+        "telegram.request": {"level": "CRITICAL"},  # each error comes back to us, with a traceback here
+        "httpx": {"level": "WARNING"},  # a line for each poll, with the token in its address
+        "discord": {"level": "WARNING"},
         "django.request": {"level": "ERROR"},
     },
 }

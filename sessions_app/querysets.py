@@ -30,6 +30,8 @@ def is_theirs_or_shared(caller: Caller, through: str = "") -> Q:
     from sessions_app.models.session import Visibility
 
     at = f"{through}__" if through else ""
+    if (there := caller.on_phone) is not None:
+        return Q(**{f"{at}source": there.platform, f"{at}bot_chat": there.chat})
     return Q(**{f"{at}visibility": Visibility.WORKSPACE}) | Q(**{f"{at}created_by": caller.user_id})
 
 

@@ -56,6 +56,14 @@ class LinkedBot(Wire):
     chat_id: str
     chat_type: str
 
+    @classmethod
+    def of(cls, session: Session) -> Self | None:
+        if not session.bot_chat:
+            return None
+        return cls.model_construct(
+            platform=session.source, chat_id=session.bot_chat, chat_type=session.bot_chat_type
+        )
+
 
 class SessionOut(Wire):
     id: UUID
@@ -97,6 +105,7 @@ class SessionOut(Wire):
             author=session.author,
             tags=session.shown_tags,
             continued_from=_continued_from(session),
+            linked_bot=LinkedBot.of(session),
             parent_session_id=session.parent_id,
             cost_usd=float(session.cost_usd),
             **more,

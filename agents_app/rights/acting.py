@@ -16,13 +16,15 @@ from sessions_app import services
 from sessions_app.access.caller import Caller
 from sessions_app.errors import Forbidden, Invalid
 from sessions_app.models import Session, SessionKind
+from sessions_app.models.session import OF_BOTS
 
 TOOL = "permissions"
 
 
 def is_somebodys(session: Session) -> bool:
-    """Nobody sits beside a schedule or a child."""
-    return session.parent_id is None and session.kind == SessionKind.WORKER
+    """Nobody sits beside a schedule or a child, and to a bot anybody may have spoken."""
+    is_on_phone = session.source in OF_BOTS
+    return session.parent_id is None and session.kind == SessionKind.WORKER and not is_on_phone
 
 
 def acts(session: Session) -> bool:

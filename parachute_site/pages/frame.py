@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from agents_app.orchestration.shares import count_needing
+from bots_app import reading as bots
 from parachute_site.policy import POLICY_OF_CHATS
 from sessions_app import reading
 from sessions_app.access.caller import MAY_WRITE, Caller
@@ -30,7 +31,12 @@ def framed(
 def in_frame(caller: Caller) -> dict[str, Any]:
     page = reading.page(caller, reading.SessionFilter(exact={}, limit=LISTED))
     may_start = Workspace.objects.filter(caller.within("", MAY_WRITE)).exists()
-    return {**in_rail(page), "may_start": may_start, "shares_needing": count_needing(caller)}
+    return {**in_rail(page), **news(caller), "may_start": may_start}
+
+
+def news(caller: Caller) -> dict[str, Any]:
+    """What waits for somebody at the places of the rail, but for the inbox, which the stream counts."""
+    return {"shares_needing": count_needing(caller), "knocking": bots.count(caller)}
 
 
 def in_rail(page: reading.Page) -> dict[str, Any]:

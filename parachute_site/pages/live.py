@@ -6,7 +6,7 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
-from parachute_site.pages import agents, family, runs
+from parachute_site.pages import agents, bots, family, runs
 from sessions_app.access.caller import Caller
 
 LOOKS_EVERY = 1.0  # seconds
@@ -19,6 +19,9 @@ PARTS: dict[str, Draw] = {
     "family": family.part,
     "runs": runs.parts,
     "run": runs.parts,
+    "bots": bots.parts,
+    "bot": bots.parts,
+    "bot-request": bots.parts,
 }
 
 

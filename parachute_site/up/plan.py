@@ -42,6 +42,7 @@ def make(environment: Environment) -> Plan:
             _web(environment),
             _worker(environment, "turns", at_once=turns_at_once()),
             _worker(environment, "background", at_once=4, PARACHUTE_BEAT="1"),
+            _bots(environment),
         ),
     )
 
@@ -88,6 +89,12 @@ def _worker(environment: Environment, queue: str, *, at_once: int, **more: str) 
     how = ("-P", "threads", "-c", str(at_once), "-Q", queues, "-n", name, *quiet)
     celery = ("-m", "celery", "--quiet", "-A", "parachute_site", "worker", *how)
     return _child(environment, queue, *celery, PARACHUTE_WORKER=name, **more)
+
+
+def _bots(environment: Environment) -> Child:
+    # Its name stays, as that of a worker does: what its predecessor spoke for it may speak for at once.
+    name = f"bots-1@{socket.gethostname()}-{environment.owner[:6]}"
+    return _child(environment, "bots", str(ROOT / "manage.py"), "run_bots", PARACHUTE_WORKER=name)
 
 
 def _model(environment: Environment, at: Path) -> Child:

@@ -85,6 +85,9 @@ class Session(models.Model):
     summary = models.TextField(blank=True)
     module = models.CharField(max_length=10, choices=Module, default=Module.CHAT)
     source = models.CharField(max_length=20, choices=Source, default=Source.PARACHUTE)
+    # The chat of a bot in which it is held, on the platform that `source` names; empty: in none.
+    bot_chat = models.CharField(max_length=100, blank=True)
+    bot_chat_type = models.CharField(max_length=20, blank=True)
     agent_slug = models.CharField(max_length=100, default="default")
     agent_type = models.CharField(max_length=100, blank=True)
     kind = models.CharField(max_length=15, choices=SessionKind, default=SessionKind.WORKER)
@@ -119,6 +122,9 @@ class Session(models.Model):
         ordering = ["-last_accessed", "-pk"]
         indexes = [
             models.Index(fields=["workspace", "archived", "-last_accessed", "-id"], name="session_list"),
+            models.Index(
+                fields=["source", "bot_chat"], name="sessions_of_a_bot_chat", condition=~Q(bot_chat="")
+            ),
             models.Index(
                 fields=["last_accessed"],
                 name="session_idle",

@@ -49,6 +49,8 @@ class Scope:
     def of_session(cls, session: Session) -> "Scope":
         """Its agent finds what whoever reads its answers may see: of a private one that is its author, of a
         shared one everybody in the workspace."""
+        if session.bot_chat:
+            return cls._of_bot(session)
         of_chunk = Q(manifest__session__visibility=Visibility.WORKSPACE)
         seen = Q(visibility=Visibility.WORKSPACE)
         if not session.is_shared and session.created_by_id is not None:
@@ -56,6 +58,15 @@ class Scope:
             seen |= Q(created_by=session.created_by_id)
         chunks = Q(manifest__workspace=session.workspace_id) & (Q(manifest__session=None) | of_chunk)
         return cls(chunks, Q(workspace=session.workspace_id) & seen, Q(pk=session.workspace_id))
+
+    @classmethod
+    def _of_bot(cls, session: Session) -> "Scope":
+        """Whoever a bot lets in reads its answers: the files of the folder, and of chats its own alone."""
+        here = {"source": session.source, "bot_chat": session.bot_chat}
+        of_chunk = Q(manifest__session=None) | Q(**{f"manifest__session__{k}": v for k, v in here.items()})
+        workspace = session.workspace_id
+        whole = Q(manifest__workspace=workspace) & of_chunk
+        return cls(whole, Q(workspace=workspace, **here), Q(pk=workspace))
 
 
 @dataclass(frozen=True)

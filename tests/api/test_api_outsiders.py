@@ -97,6 +97,13 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/workspaces/{slug}/agents/{agent}/sessions/{session_id}/pause"): {},
     ("POST", "/api/workspaces/{slug}/agents/{agent}/sessions/{session_id}/resume"): {},
     ("POST", "/api/workspaces/{slug}/shares/{share_id}/resolve"): {},
+    ("PUT", "/api/bots/config"): {"telegram": {"token": ""}},
+    ("POST", "/api/bots/{platform}/start"): {},
+    ("POST", "/api/bots/{platform}/stop"): {},
+    ("POST", "/api/bots/{platform}/test"): {},
+    ("POST", "/api/bots/pairing/{request_id}/approve"): {},
+    ("POST", "/api/bots/pairing/{request_id}/deny"): {},
+    ("POST", "/api/bots/link"): {},
 }
 STREAMS = {("GET", "/api/chat/{session_id}/events"), ("GET", "/api/permissions/stream")}
 PRIVATE = "a word that nobody else may read"
@@ -138,6 +145,11 @@ FOR_OPERATORS = {("POST", "/api/workspaces")}  # tried by others in test_api_wor
 OF_ITS_OWNER = {("DELETE", "/api/auth/keys/{key_id}"), ("POST", "/api/auth/keys")}  # tried by Cy
 
 
+def is_of_bots(operation: tuple[str, str]) -> bool:
+    """Of the server and not of a workspace: tried by others in tests/bots/test_pairing.py."""
+    return operation[1].startswith("/api/bots/")
+
+
 def place(path: str) -> str:
     """Where a list is asked for, which may need words."""
     return path.replace("{tag}", quote(PRIVATE)) + ("?q=word" if path == "/api/search" else "")
@@ -149,7 +161,9 @@ def operations() -> set[tuple[str, str]]:
 
 
 CLOSED = sorted(operations() - OPEN)
-FOR_ONE = sorted(operations() - OPEN - LISTS - ENDLESS_LISTS - FOR_OPERATORS)
+FOR_ONE = sorted(
+    {*operations()} - OPEN - LISTS - ENDLESS_LISTS - FOR_OPERATORS - {*filter(is_of_bots, operations())}
+)
 
 
 def filled(wanted: Any, known: dict[str, Any]) -> Any:
@@ -193,6 +207,8 @@ async def foreign(ada_calls: Web, vault: Path) -> dict[str, Any]:
         "slug": "default",
         "agent": "gardener",
         "user": "ben",
+        "platform": "telegram",
+        "user_id": "4242",
         "tag": quote(PRIVATE),
         "filename": "call.md",
         **await in_thread(_foreign_grants)(said["sessionId"]),

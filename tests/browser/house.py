@@ -120,6 +120,10 @@ class House:
         """A chat that is over, made as rows: its id."""
         return self._shell(f"from tests.pages.conversations import a_past; print(a_past({turns}, {first!r}))")
 
+    def knock(self, who: str, *texts: str) -> str:
+        """Somebody whom nobody knows writes to the bot: the id of their request."""
+        return self._shell(f"from tests.bots.knocking import knock; print(knock({who!r}, *{texts!r}))")
+
     def share(self, session: str) -> None:
         """With everybody in its workspace."""
         self.program.http.patch(f"/api/chat/{session}", json={"visibility": "workspace"}).raise_for_status()

@@ -13,7 +13,7 @@ from curator_app import services
 from curator_app.models import CuratorRun, RunStatus
 from sessions_app.access.models import Workspace
 from sessions_app.models import Message, Session, SessionKind, Turn
-from sessions_app.models.session import Source, Visibility
+from sessions_app.models.session import Source
 from sessions_app.threads import in_thread
 from tests.agents_app.engine import Engine
 from tests.curator_app.conftest import Bells
@@ -71,8 +71,8 @@ async def test_hearing_of_an_end_twice_changes_nothing(engine: Engine) -> None:
     ("columns", "is_curated"),
     [
         ({"kind": SessionKind.SCHEDULED}, False),
-        ({"source": Source.TELEGRAM, "visibility": Visibility.WORKSPACE}, False),
-        ({"source": Source.TELEGRAM}, True),
+        ({"source": Source.TELEGRAM, "bot_chat": "-1", "bot_chat_type": "group"}, False),
+        ({"source": Source.TELEGRAM, "bot_chat": "1", "bot_chat_type": "private"}, True),
         ({"kind": SessionKind.ORCHESTRATOR}, True),
     ],
 )

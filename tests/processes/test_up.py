@@ -358,7 +358,7 @@ def test_the_real_thing_starts_tells_how_to_sign_in_comes_back_and_stops(running
     assert running_up.sign_in.startswith(f"{running_up.address}/signin/")
     link = running_up.sign_in.rpartition("/")[2].encode()
     assert [path for path in (running_up.home / "logs").iterdir() if link in path.read_bytes()] == []
-    for name in ("valkey", "web", "turns", "background", "model"):
+    for name in ("valkey", "web", "turns", "background", "bots", "model"):
         running_up.kill(name)
         running_up.wait_log(f"{name} started", times=2)
         running_up.wait_health()

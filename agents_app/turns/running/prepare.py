@@ -35,7 +35,7 @@ from sessions_app.access.models import TrustLevel
 from sessions_app.files import attachments
 from sessions_app.history import transcripts
 from sessions_app.metadata import Metadata
-from sessions_app.models import EventType, Message, Session, Turn
+from sessions_app.models import EventType, Message, Session, Speaker, Turn
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,8 @@ def _control_files(*folders: Path) -> tuple[Path, ...]:
 
 
 def _audit(turn: Turn, message: Message) -> TurnAudit:
-    who = f"user:{message.author_id}" if message.author_id else PLATFORM
+    nobody = "bot" if message.source == Speaker.BOT else PLATFORM  # somebody on a phone, with no account here
+    who = f"user:{message.author_id}" if message.author_id else nobody
     return TurnAudit(who, turn.session.workspace_id, turn.session_id, turn.pk)
 
 

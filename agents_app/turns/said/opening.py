@@ -18,7 +18,7 @@ from agents_app.rights.allowed import allowed_directory, allowed_model, check_tr
 from agents_app.rights.trust import most_for, narrowest
 from agents_app.turns.said import receipts
 from agents_app.turns.said.saying import locked, say
-from sessions_app.access.caller import MAY_WRITE, Caller
+from sessions_app.access.caller import MAY_WRITE, Caller, OnPhone
 from sessions_app.access.models import TrustLevel, Workspace
 from sessions_app.errors import (
     Conflict,
@@ -32,6 +32,7 @@ from sessions_app.errors import (
 )
 from sessions_app.files import attachments, file_names
 from sessions_app.files.attachments import Accepted, Given
+from sessions_app.metadata import PERMISSIONS
 from sessions_app.models import (
     Attachment,
     Message,
@@ -146,7 +147,7 @@ def _open(caller: Caller, opening: Opening, kept: list[Attachment]) -> Opened:
 
 def as_message(caller: Caller, opening: Opening) -> Message:
     content = opening.message if seen(opening.message) else ""
-    return Message(source=caller.source, author_id=caller.user_id, content=content)
+    return Message(source=caller.source, author_id=caller.account_id, content=content)
 
 
 def check_text(opening: Opening, key: str) -> None:
@@ -190,7 +191,8 @@ def existing(caller: Caller, session_id: UUID, opening: Opening) -> Session:
     _check_takes_messages(session)
     check_queue(Turn.objects.filter(session=session, status=TurnStatus.QUEUED).count())
     _check_unchanged(session, opening)
-    check_trust(caller, session.trust_level, most_for(session, cast_of(session).rights.trust))
+    on_phone = caller.on_phone.trust if caller.on_phone else None
+    check_trust(caller, session.trust_level, most_for(session, cast_of(session).rights.trust, on_phone))
     model = allowed_model(opening.model or session.model, session.workspace.default_model)
     if model != session.model:
         session.model = model
@@ -240,6 +242,8 @@ def _begun(caller: Caller, opening: Opening) -> Session:
     agent = agent_for(workspace, slug=opening.agent, path=opening.agent_path)
     if agent.rights.kind != SessionKind.ORCHESTRATOR:
         return new_session(caller, opening, workspace, agent)
+    if caller.on_phone is not None:
+        raise Invalid.field("agent", _("This agent runs by itself and takes no chat. Choose another one."))
     live = live_session(workspace, agent.slug)
     try:
         if live is None:
@@ -261,7 +265,7 @@ def new_session(caller: Caller, opening: Opening, workspace: Workspace, agent: A
     contexts = chosen.checked_all(workspace, opening.contexts)
     session = Session(
         workspace=workspace,
-        created_by_id=caller.user_id,
+        created_by_id=caller.account_id,
         visibility=Visibility.WORKSPACE if is_orchestrator else Visibility.PRIVATE,
         title=title[:LONGEST_DEFAULT_TITLE],
         module=opening.module,
@@ -277,9 +281,21 @@ def new_session(caller: Caller, opening: Opening, workspace: Workspace, agent: A
         continued_from=before,
         has_read_strangers=before is not None and before.has_read_strangers,  # it goes on from what that read
     )
+    if caller.on_phone is not None:
+        _hold_on_phone(session, caller.on_phone)
     session.save(force_insert=True)
     SessionContext.objects.bulk_create(SessionContext(session=session, path=path) for path in contexts)
     return session
+
+
+def _hold_on_phone(session: Session, there: OnPhone) -> None:
+    """Its workspace's, where it is nobody's own; it never acts without asking, and what is said in it was
+    said by a stranger."""
+    session.source = there.platform
+    session.bot_chat, session.bot_chat_type = there.chat, there.chat_type
+    session.visibility = Visibility.PRIVATE if there.is_private else Visibility.WORKSPACE
+    session.has_read_strangers = True
+    session.metadata[PERMISSIONS]["trustMode"] = False
 
 
 def workspace_for(caller: Caller, slug: str | None) -> Workspace:
@@ -307,6 +323,10 @@ def _check_role(caller: Caller, workspace: Workspace) -> None:
 
 def _trust(caller: Caller, workspace: Workspace, wanted: str | None, agent: Agent) -> str:
     driven = TrustLevel.VAULT if agent.rights.kind == SessionKind.ORCHESTRATOR else None
+    if (there := caller.on_phone) is not None:
+        most = narrowest(workspace.trust_floor, agent.rights.trust, TrustLevel.VAULT, there.trust)
+        check_trust(caller, most, most)
+        return most
     most = narrowest(workspace.trust_floor, agent.rights.trust, driven)
     trust = wanted or narrowest(workspace.default_trust, most)
     check_trust(caller, trust, most)

@@ -1,0 +1,53 @@
+"""How somebody is put out again."""
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from agents_app.turns.said.abort import stop
+from bots_app.models import BotChat, BotUser, Delivery, DeliveryState, Heard, HeardState
+from bots_app.services import saying
+from bots_app.services.owners import note, owned_by, refuse
+from permissions_app.audit import Outcome
+from sessions_app.access.caller import Caller
+from sessions_app.errors import NotFound
+from sessions_app.models import Turn
+
+PUT_OUT = "You are not let in here any more."
+
+
+def revoke(caller: Caller, platform: str, platform_user_id: str) -> None:
+    """At once: what waits is not said any more, and what runs for them is stopped."""
+    found = BotUser.objects.filter(platform=platform, platform_user_id=platform_user_id, revoked_at=None)
+    user = found.filter(caller.within("workspace")).select_related("workspace").first()
+    if user is None:
+        raise NotFound(_("Nobody of that name is let in."))
+    if not owned_by(caller).filter(pk=user.workspace_id).exists() and not _is_theirs(caller, user):
+        refuse(caller, platform, platform_user_id, user.workspace_id)
+    put_out(user, caller)
+
+
+@transaction.atomic
+def put_out(user: BotUser, caller: Caller) -> None:
+    if not BotUser.objects.filter(pk=user.pk, revoked_at=None).update(revoked_at=timezone.now()):
+        return
+    waiting = Heard.objects.filter(bot_user=user, state=HeardState.WAITING)
+    waiting.update(state=HeardState.REFUSED)
+    turns = Heard.objects.filter(bot_user=user, turn__isnull=False).values("turn")
+    open_turns = list(Turn.objects.open().filter(pk__in=turns))
+    Delivery.objects.filter(turn__in=open_turns, state=DeliveryState.WAITING).delete()
+    transaction.on_commit(lambda: _stop(open_turns, caller), robust=True)
+    if (chat := user.direct) is not None:
+        BotChat.objects.filter(pk=chat.pk).update(session=None)
+        saying.notice(chat, f"revoked:{user.pk}", _(PUT_OUT))
+    note(caller, Outcome.REVOKED, user, user.workspace_id)
+
+
+def _stop(turns: list[Turn], caller: Caller) -> None:
+    """In transactions of their own: a turn is locked before its session."""
+    for turn in turns:
+        stop(turn, caller.name)
+
+
+def _is_theirs(caller: Caller, user: BotUser) -> bool:
+    return user.user_id is not None and user.user_id == caller.user_id
