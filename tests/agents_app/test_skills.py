@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import stat
 import zipfile
 from pathlib import Path
@@ -92,9 +93,12 @@ def test_what_the_cli_is_given_has_a_name_a_description_and_no_more_in_front(
     assert not write_plugin(vault, given[1:], config, config / "own/skills")
     assert not (config / "own/skills").exists(), "nothing of the process before is left"
     (config / "own/skills").symlink_to(vault)
+    assert write_plugin(vault, given, config, config / "own/skills"), "a link is taken away, and not followed"
+    assert (vault / "Welcome.md").exists()
+    shutil.rmtree(config / "own")
+    (config / "own").symlink_to(vault)
     with pytest.raises(OSError, match="link"):
         write_plugin(vault, given, config, config / "own/skills")
-    assert (vault / "Welcome.md").exists()
 
 
 def test_a_zip_is_taken_with_or_without_its_folder(workspace: Workspace, as_ada: Caller, vault: Path) -> None:
@@ -119,6 +123,7 @@ def test_a_zip_is_taken_with_or_without_its_folder(workspace: Workspace, as_ada:
         (packed({"SKILL.md": TEXT, "/etc/x": "x"}), "no path inside"),
         (packed({"SKILL.md": TEXT, "a\\..\\x": "x"}), "no path inside"),
         (packed({"SKILL.md": TEXT, "con:": "x"}), "no path inside"),
+        (packed({"./SKILL.md": TEXT}), "no plain path"),
         (packed({"SKILL.md": TEXT}, link="/etc/passwd"), "link"),
         (packed({"SKILL.md": TEXT, ".env": "KEY=x"}), "secret"),
         (packed({"SKILL.md": TEXT, "skill.MD": TEXT}), "twice"),

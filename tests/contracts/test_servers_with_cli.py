@@ -188,6 +188,10 @@ for line in sys.stdin:
     if message.get("method") == "tools/call":
         if how == "dies":
             os._exit(3)
+        if how == "leaves":
+            if os.fork():
+                os._exit(0)
+            os.execvp("sleep", ["sleep", "98765.4321"])
         if how == "forks" and not os.fork():
             os.setsid()
             os.execvp("sleep", ["sleep", "98765.4321"])
@@ -232,10 +236,11 @@ async def test_what_servers_do_wrong_costs_their_tools_and_never_the_turn(
 ) -> None:
     monkeypatch.setitem(options.SERVERS_HAVE, "MCP_TIMEOUT", "2500")
     (vault / "odd.py").write_text(ODD)
-    names = ("noisy", "dies", "forks", "floods-later")
+    names = ("noisy", "dies", "leaves", "forks", "floods-later")
     wrong = {
         "silent": {"command": "sleep", "args": ["60"]},
         "floods": {"command": "yes"},
+        "chatters": {"command": "yes", "args": ["{}"]},
         "nowhere": {"command": "no-such-program"},
         "wants": {"command": "true", "env": {"KEY": "${NOT_THERE}"}},
     }
@@ -249,11 +254,11 @@ async def test_what_servers_do_wrong_costs_their_tools_and_never_the_turn(
         seen.append(command_lines())
         return calls("mcp__forks__lend")
 
-    steps = [calls(f"mcp__{name}__lend") for name in ("noisy", "dies", "floods-later")]
+    steps = [calls(f"mcp__{name}__lend") for name in ("noisy", "dies", "leaves", "floods-later")]
     model.script("try them", [looks, *steps, say("Tried.")])
     written = await engine.answer("try them", agent=await agent("mcpServers: all"))
     assert last_words(written)["response"] == "Tried."
-    forks, noisy, dies, floods = of(written, "tool_result")
+    forks, noisy, dies, leaves, floods = of(written, "tool_result")
     with subtests.test("each that does not start is said, with a reason"):
         said = {each["title"].split()[2]: each["message"] for each in of(written, "warning")}
         assert said.keys() == {*wrong}
@@ -262,7 +267,7 @@ async def test_what_servers_do_wrong_costs_their_tools_and_never_the_turn(
     with subtests.test("what is no message is left out"):
         assert (noisy["content"], noisy["isError"]) == ("It is yours until Sunday.", False)
     with subtests.test("one that dies, or floods, in the middle of a call is an answer that is an error"):
-        assert (dies["isError"], floods["isError"]) == (True, True)
+        assert [each["isError"] for each in (dies, leaves, floods)] == [True] * 3
     with subtests.test("what it forks ends with the turn"):
         assert not forks["isError"]
         assert "98765.4321" not in command_lines()

@@ -171,7 +171,7 @@ def _shown(request: RunRequest) -> list[Path]:
 def _with_skills(request: RunRequest) -> tuple[Path, ...]:
     """Its agent reads them and does not change them, so they are bound once more within its own folder."""
     place = request.skills_at
-    if place is None or not (request.skills or place.exists()):
+    if place is None or not request.skills:
         return ()
     is_there = write_plugin(request.vault, request.skills, request.config, place)
     return (place,) if is_there else ()

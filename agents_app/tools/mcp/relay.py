@@ -8,11 +8,15 @@ server's standard output). So what is no message is left out here, and who says 
 import os
 import signal
 import sys
+import time
 
 LONGEST = 8 << 20  # bytes of one message
 MOST_ELSE = 1 << 20  # bytes that are none, in all
+MOST_A_SECOND = 200  # messages, and
+MOST_BYTES_A_SECOND = 16 << 20
 PIECE = 1 << 16
-OUT, TO_READ, TO_WRITE = 1, 0, 1
+OUT, ERRORS, TO_READ, TO_WRITE = 1, 2, 0, 1
+QUIET, LOUD = "quiet", "loud"  # whether what it says on its standard error is heard
 
 
 def main() -> None:
@@ -22,17 +26,34 @@ def main() -> None:
         os.dup2(ends[TO_WRITE], OUT)
         os.close(ends[TO_READ])
         os.close(ends[TO_WRITE])
-        _become(sys.argv[1:])
+        if sys.argv[1] == QUIET:  # a CLI that still has a way to hear it does not believe that it has ended
+            os.dup2(os.open(os.devnull, os.O_WRONLY), ERRORS)
+        _become(sys.argv[2:])
     os.close(ends[TO_WRITE])
     os.close(0)  # is the server's
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda number, frame: os.kill(child, number))
+    code: list[int] = []
+    signal.signal(signal.SIGCHLD, lambda number, frame: _reap(child, code, ends[TO_READ]))
+    _reap(child, code, ends[TO_READ])  # it may have ended before
     try:
         _pass_on(ends[TO_READ])
+    except BlockingIOError:  # it has ended, and what it started holds its output open
+        pass
     except (BrokenPipeError, OverflowError):
-        os.kill(child, signal.SIGKILL)
-    os.close(ends[TO_READ])
-    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 0xFF)
+        if not code:
+            os.kill(child, signal.SIGKILL)
+    if not code:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        _reap(child, code, ends[TO_READ])
+    sys.exit(code[0] if code else os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 0xFF)
+
+
+def _reap(child: int, code: "list[int]", source: int) -> None:
+    """Of one that is only stopped nothing is said here, and of one that has ended once."""
+    if not code and os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+        code.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 0xFF)
+        os.set_blocking(source, False)  # what it said is read, and no more is waited for
 
 
 def _become(argv: "list[str]") -> None:
@@ -46,16 +67,33 @@ def _become(argv: "list[str]") -> None:
 
 def _pass_on(source: int) -> None:
     """Line by line. Raises OverflowError where it is too much."""
-    kept, others = b"", 0
+    kept, others, pace = b"", 0, _Pace()
     while piece := os.read(source, PIECE):
         *lines, kept = (kept + piece).split(b"\n") if b"\n" in piece else (kept + piece,)
         for line in lines:
             if line.lstrip()[:1] in (b"{", b"["):
+                pace.wait_for(len(line))
                 _write(line + b"\n")
             else:
                 others += len(line) + 1
         if len(kept) > LONGEST or others > MOST_ELSE:
             raise OverflowError
+
+
+class _Pace:
+    """Messages without end keep a CLI as busy as lines without end: who sends more than it can use waits."""
+
+    def __init__(self) -> None:
+        self._since, self._messages, self._bytes = time.monotonic(), 0, 0
+
+    def wait_for(self, size: int) -> None:
+        passed = time.monotonic() - self._since
+        if passed < 1 and (self._messages >= MOST_A_SECOND or self._bytes >= MOST_BYTES_A_SECOND):
+            time.sleep(1 - passed)  # noqa: TID251 - a process of its own
+            passed = 1
+        if passed >= 1:
+            self._since, self._messages, self._bytes = time.monotonic(), 0, 0
+        self._messages, self._bytes = self._messages + 1, self._bytes + size
 
 
 def _write(line: bytes) -> None:

@@ -28,9 +28,9 @@ def relay_for(sandbox: Sandbox) -> Relay:
     return Relay((python, "-IS", str(PROGRAM)), (*python_of_ours(), PROGRAM))
 
 
-def relayed(server: GivenServer, through: Relay) -> dict[str, Any]:
+def relayed(server: GivenServer, through: Relay, *, how: str = relay.QUIET) -> dict[str, Any]:
     config = server.settings
     if not server.is_process:
         return config
     python, *more = through.argv
-    return {**config, "command": python, "args": [*more, config["command"], *config["args"]]}
+    return {**config, "command": python, "args": [*more, how, config["command"], *config["args"]]}

@@ -25,6 +25,7 @@ from agents_app.tools.mcp import remote, services
 from agents_app.tools.mcp.chosen import missing, values_for
 from agents_app.tools.mcp.entries import MASK, Entry
 from agents_app.tools.mcp.given import GivenServer, given
+from agents_app.tools.mcp.relay import LOUD
 from agents_app.tools.mcp.relayed import relay_for, relayed
 from agents_app.tools.mcp.rights import check_owns
 from agents_app.tools.mcp.speaking import LONGEST, Refused, Speaks, tools_of
@@ -127,7 +128,7 @@ async def _asked(server: GivenServer, is_local: bool) -> list[Any]:
 
 def _behind(sandbox: Sandbox, vault: Path, server: GivenServer) -> list[Any]:
     relay = relay_for(sandbox)
-    config, mark = relayed(server, relay), launcher.new_mark()
+    config, mark = relayed(server, relay, how=LOUD), launcher.new_mark()
     launch = Launch(
         argv=(config["command"], *config["args"]),
         environment={**settings.PARACHUTE_AGENT_ENVIRONMENT, **config["env"], launcher.MARK: mark},

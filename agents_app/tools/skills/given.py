@@ -1,5 +1,6 @@
 """A skill as a run is given it: which, in which state. What it holds is copied when a process starts."""
 
+import errno
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,8 +22,10 @@ class GivenSkill:
 def write_plugin(vault: Path, skills: Sequence[GivenSkill], config: Path, place: Path) -> bool:
     """Anew, for one process; False where there is none to give. `place` lies in the session's own folder,
     which its agent can write while it runs, and not now. Raises OSError."""
-    if place.resolve() != place:
-        raise NotADirectoryError(20, "The way to the skills leads through a link", str(place))
+    if place.parent.exists() and place.parent.resolve() != place.parent:
+        raise NotADirectoryError(errno.ENOTDIR, "The way to the skills leads through a link", str(place))
+    if place.is_symlink() or place.is_file():
+        place.unlink()
     remove_all(place)
     found = [skill for each in skills if (skill := skill_of(vault, each.name)) and not skill.error]
     if not found:

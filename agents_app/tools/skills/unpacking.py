@@ -22,6 +22,7 @@ from permissions_app.rules.paths import fold
 from sessions_app.storable import is_storable
 
 LARGEST_ZIP = 10 << 20
+ENTRY = b"PK\x01\x02"  # how each begins in the list of what is in a zip
 ANY_SIZE = 1 << 16
 _LEFT_OUT = re.compile(r"(?:^|/)(?:__MACOSX|\.DS_Store|Thumbs\.db)(?:/|$)")  # what systems put in unasked
 _BAD = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|]')
@@ -37,6 +38,8 @@ def unpacked(content: bytes) -> Unpacked:
     """Raises Unusable."""
     if len(content) > LARGEST_ZIP:
         raise Unusable(f"The zip has more than {LARGEST_ZIP >> 20} MB.")
+    if content.count(ENTRY) > 4 * MOST_FILES:  # each of them is some memory before it is looked at
+        raise Unusable(f"It has more than {MOST_FILES} files.")
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             files = _files(archive)
@@ -75,6 +78,8 @@ def _check(each: zipfile.ZipInfo) -> None:
     parts = PurePosixPath(name).parts
     if name.startswith("/") or not parts or ".." in parts or _BAD.search(name) or not is_storable(name):
         raise Unusable(f"{shown!r} is no path inside a skill.")
+    if "/".join(parts) != name:
+        raise Unusable(f"{shown!r} is no plain path.")
     if len(parts) > DEEPEST + 1 or any(len(part.encode()) > 200 for part in parts):
         raise Unusable(f"{shown!r} is too deep or too long.")
     mode = each.external_attr >> 16
