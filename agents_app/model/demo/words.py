@@ -76,8 +76,8 @@ LONG = Path(__file__).with_name("long_answer.md").read_text(encoding="utf-8").st
 
 NO_HELPERS = """\
 This agent may start nobody yet. An owner of the workspace can let it, on the page **Agents**: choose the \
-agent there, and **Accept** what its file asks for (that of the head gardener in the sample notes asks to start \
-two others), or switch on whom it may start, under **Can spawn**. Then say `start a helper` again."""
+agent there, and **Accept** what its file asks for (the head gardener of the sample notes asks to start two \
+others), or switch on whom it may start, under **Can spawn**. Then say `start a helper` again."""
 
 STARTED = """\
 I have started another agent, and my turn ends here: nobody has to wait. It works in a chat of its own, \
