@@ -87,8 +87,9 @@ I have read the skill. It says to read each day of the month, and to fill in its
 
 Claude would read them now and write the review; I only show that the skill is there and is followed."""
 NO_HELPERS = """\
-This agent may start nobody. An owner of the workspace can let it: on the page **Agents**, under \
-**Can spawn**. Or choose one in a new chat that may, such as the head gardener of the sample notes."""
+This agent may start nobody yet. An owner of the workspace can let it, on the page **Agents**: choose the \
+agent there, and **Accept** what its file asks for (the head gardener of the sample notes asks to start two \
+others), or switch on whom it may start, under **Can spawn**. Then say `start a helper` again."""
 
 STARTED = """\
 I have started another agent, and my turn ends here: nobody has to wait. It works in a chat of its own, \
