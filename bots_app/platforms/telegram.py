@@ -1,6 +1,7 @@
 """Telegram by long polling. The only importer of its library."""
 
 import asyncio
+import re
 import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -203,13 +204,14 @@ class TelegramPlatform:
         replied = message.reply_to_message
         if replied is not None and replied.from_user is not None and replied.from_user.id == self._bot.id:
             return True
-        return f"@{self._bot.username}".lower() in text.lower()
+        return self._our_name().search(text) is not None
 
     def _without_our_name(self, text: str) -> str:
-        name = f"@{self._bot.username}".lower()
-        while (at := text.lower().find(name)) >= 0:
-            text = text[:at].rstrip(" ") + text[at + len(name) :]
-        return text.strip()
+        return self._our_name().sub("", text).strip()
+
+    def _our_name(self) -> re.Pattern[str]:
+        """As a whole: other bots' names may begin with ours."""
+        return re.compile(rf" ?@{re.escape(str(self._bot.username))}(?!\w)", re.IGNORECASE | re.ASCII)
 
 
 def _files(message: telegram.Message) -> Iterator[SentFile]:

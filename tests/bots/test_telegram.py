@@ -217,6 +217,20 @@ async def test_in_a_group_only_a_mention_by_somebody_let_in_is_answered(
     assert await PairingRequest.objects.filter(status="pending").acount() == 1
 
 
+async def test_our_name_is_found_between_letters_that_have_no_single_small_one(
+    open_house: TelegramServer, as_ada: Caller, scripted: ScriptedRuntime
+) -> None:
+    """`İ` becomes two when it is made small: what is counted in one text is elsewhere in the other."""
+    at = f"@{open_house.account}"
+    await let_eve_in(open_house, as_ada)
+    await open_house.reads(EVE, "ok")
+    open_house.says(EVE, f"{at}_2 you are another one", chat=GROUP)
+    open_house.says(EVE, f"İİİ rain {at.upper()} today, {at}?", chat=GROUP)
+    await open_house.reads(GROUP, "ok")
+    said = await Message.objects.aget(session__bot_chat=GROUP)
+    assert said.content == "İİİ rain today,?"
+
+
 async def test_files_come_with_a_message_and_pictures_go_with_an_answer(
     open_house: TelegramServer, as_ada: Caller, scripted: ScriptedRuntime, vault: Any
 ) -> None:
