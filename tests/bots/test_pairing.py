@@ -1,6 +1,7 @@
 """Who may decide about whom, by the API, the page and the console; and what a stranger can cost."""
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -10,9 +11,10 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.utils import timezone
 
+from agents_app.turns.said.opening import open_turn
 from bots_app.models import Bot, BotChat, BotUser, Delivery, Heard, PairingRequest
 from bots_app.platforms.base import Incoming, Place, Who
-from bots_app.services import hearing, linking, opening, pairing
+from bots_app.services import hearing, linking, opening, pairing, people, revoking
 from bots_app.services.pairing import Approval
 from bots_app.suspicion import looks_like_orders
 from permissions_app.audit import Entry
@@ -190,6 +192,119 @@ def test_a_day_has_so_many_messages(
     BotUser.objects.update(day=timezone.localdate() - timedelta(days=1))
     knocks(text="tomorrow")
     assert Heard.objects.count() == 3
+
+
+def test_who_is_put_out_before_their_words_are_opened_reaches_no_model(
+    eve_knocks: PairingRequest, as_ada: Caller
+) -> None:
+    """Between them lies all the time that their files take."""
+    pairing.approve(as_ada, eve_knocks.pk, Approval("vault"))
+    knocks(text="with files")
+    Heard.objects.update(said_at=timezone.now() - opening.QUIET)
+    said = opening.next_said(BotChat.objects.get().pk)
+    assert said is not None
+    revoking.revoke(as_ada, "telegram", EVE)
+    opening.say(said, [])
+    assert opening.answer_approved("telegram") == 1
+    assert Turn.objects.count() == 0
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_who_is_put_out_while_their_words_are_opened_is_stopped(
+    eve_knocks: PairingRequest, as_ada: Caller, monkeypatch: pytest.MonkeyPatch, is_first: bool
+) -> None:
+    pairing.approve(as_ada, eve_knocks.pk, Approval("vault"))
+
+    def put_out_meanwhile(*args: Any, **more: Any) -> Any:
+        opened = open_turn(*args, **more)
+        revoking.revoke(as_ada, "telegram", EVE)
+        return opened
+
+    monkeypatch.setattr(opening, "open_turn", put_out_meanwhile)
+    if is_first:
+        opening.answer_approved("telegram")
+    else:
+        knocks(text="and more")
+        Heard.objects.update(said_at=timezone.now() - opening.QUIET)
+        said = opening.next_said(BotChat.objects.get().pk)
+        assert said is not None
+        opening.say(said, [])
+    assert Turn.objects.get().status == "aborted"
+    assert not Delivery.objects.filter(kind="answer").exists()
+
+
+def test_who_was_let_in_to_one_agent_speaks_to_no_other(
+    eve_knocks: PairingRequest, as_ada: Caller, workspace: Workspace
+) -> None:
+    """Whatever was chosen in their chat before, or in a group by others."""
+    Path(workspace.vault_path, "Agents").mkdir(exist_ok=True)
+    for name in ("reader", "writer"):
+        text = f"---\nname: {name}\ndescription: An agent.\n---\nYou are {name}.\n"
+        Path(workspace.vault_path, "Agents", f"{name}.md").write_text(text)
+    pairing.approve(as_ada, eve_knocks.pk, Approval("vault"))
+    BotChat.objects.update(agent="writer")
+    opening.answer_approved("telegram")
+    assert Session.objects.get().agent_slug == "writer"
+    BotUser.objects.update(agent="reader")
+    for _ in range(2):
+        knocks(text="and now?")
+        Heard.objects.update(said_at=timezone.now() - opening.QUIET)
+        said = opening.next_said(BotChat.objects.get().pk)
+        assert said is not None
+        opening.say(said, [])
+    told = Session.objects.order_by("created_at").values_list("agent_slug", flat=True)
+    assert list(told) == ["writer", "reader"]
+
+
+def test_a_word_that_others_have_read_links_nobody(
+    workspace: Workspace, as_ben: Caller, as_ada: Caller
+) -> None:
+    code = linking.make(as_ben).code
+    knocks(text=f"oh, /link {code} was it?", chat="-100", is_person=False)
+    knocks(PETE, text=f"/link {code}")
+    assert BotUser.objects.count() == 0
+
+
+def test_an_account_that_is_unlinked_is_let_in_no_more(
+    workspace: Workspace, as_ben: Caller, ben: User, enter: Any
+) -> None:
+    """Nobody but themselves had let them in; they may be put out of the workspace next."""
+    knocks(text=f"/link {linking.make(as_ben).code}")
+    bens = enter(ben)
+    bens.post(f"/bots/unlink/{BotUser.objects.get().pk}")
+    assert people.find("telegram", EVE) is None
+
+
+def test_an_account_goes_with_its_person(workspace: Workspace, as_ben: Caller, ben: User) -> None:
+    knocks(text=f"/link {linking.make(as_ben).code}")
+    ben.delete()
+    assert people.find("telegram", EVE) is None
+
+
+def test_who_has_no_rights_of_their_own_any_more_is_let_in_as_a_guest(
+    workspace: Workspace, as_ben: Caller, ben: User, as_ada: Caller
+) -> None:
+    knocks(text=f"/link {linking.make(as_ben).code}")
+    Membership.objects.filter(user=ben).delete()
+    knocks(text="may I come back?")
+    pairing.approve(as_ada, asked().pk, Approval("vault"))
+    user = people.find("telegram", EVE)
+    assert user is not None
+    assert user.user is None
+
+
+def test_what_is_said_bit_by_bit_is_counted_once_only_where_it_is_one_message(
+    eve_knocks: PairingRequest, as_ada: Caller
+) -> None:
+    pairing.approve(as_ada, eve_knocks.pk, Approval("vault", messages_per_day=2))
+    chat = BotChat.objects.get()
+    for number in range(4):
+        knocks(text=f"number {number}")
+        Heard.objects.update(said_at=timezone.now() - opening.QUIET)
+        if said := opening.next_said(chat.pk):
+            opening.say(said, [])
+    assert Turn.objects.count() == 2
+    assert Delivery.objects.filter(text__startswith="That is all for today").count() == 1
 
 
 def test_what_is_too_long_is_refused_with_words(eve_knocks: PairingRequest, as_ada: Caller) -> None:
