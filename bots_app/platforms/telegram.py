@@ -140,7 +140,11 @@ class TelegramPlatform:
     async def fetch(self, file: SentFile) -> bytes:
         with _explained():
             found = await self._bot.get_file(file.id)
-            return bytes(await found.download_as_bytearray())
+        try:
+            with _explained():
+                return bytes(await found.download_as_bytearray())
+        except TokenRefused as error:  # so the library reads every 404
+            raise Undeliverable(f"{file.name} is not there any more. Send it again.") from error
 
     async def answer_press(self, press_id: str, text: str) -> None:
         with _explained():

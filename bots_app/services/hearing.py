@@ -92,7 +92,9 @@ def _take(platform: str, said: Incoming, chat: BotChat, user: BotUser) -> bool:
                 bot_user=user,
                 message_id=said.message_id,
                 text=storable(said.text),
-                files=[{"id": each.id, "name": each.name, "size": each.size} for each in said.files],
+                files=storable(
+                    [{"id": each.id, "name": each.name, "size": each.size} for each in said.files]
+                ),
                 album=said.album,
             )
     except IntegrityError:

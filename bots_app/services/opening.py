@@ -1,12 +1,13 @@
 """What somebody said who was let in becomes a message to their chat's session: once, whatever dies."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -25,7 +26,10 @@ from sessions_app.errors import (
     TrustTooHigh,
 )
 from sessions_app.files.attachments import Given
+from sessions_app.incidents import incident
 from sessions_app.models import Turn
+
+log = logging.getLogger(__name__)
 
 QUIET = timedelta(seconds=0.3)  # within it there may be more of what somebody says
 COMMAND = "/"
@@ -154,7 +158,12 @@ def answer_approved(platform: str) -> int:
     waiting = PairingRequest.objects.filter(platform=platform, answers_at__isnull=False)
     requests = list(waiting.select_related("chat__session", "bot_user__workspace", "bot_user__user"))
     for request in requests:
-        _answer_first(request)
+        try:
+            _answer_first(request)
+        except DatabaseError:
+            raise
+        except Exception as error:  # noqa: BLE001 - it is logged as an incident
+            _not_answered(request, incident(log, f"The first answer to {request.pk}", error).message)
     return len(requests)
 
 
@@ -169,14 +178,19 @@ def _answer_first(request: PairingRequest) -> None:
     try:
         opened = _opened(user, chat, text, [], f"pairing:{request.pk}")
     except ParachuteError as error:
-        with transaction.atomic():
-            mine.update(answers_at=None)
-            saying.notice(chat, f"not-answered:{request.pk}", error.message)
+        _not_answered(request, error.message)
         return
     with _answered(user, chat, opened, str(request.messages[0]["id"])) as is_in:
         mine.update(answers_at=None)
         if is_in:
             _remember_turn(request, user, chat, opened)
+
+
+@transaction.atomic
+def _not_answered(request: PairingRequest, why: str) -> None:
+    PairingRequest.objects.filter(pk=request.pk).update(answers_at=None)
+    if request.chat is not None:
+        saying.notice(request.chat, f"not-answered:{request.pk}", why)
 
 
 def _remember_turn(request: PairingRequest, user: BotUser, chat: BotChat, opened: Opened) -> None:

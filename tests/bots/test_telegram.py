@@ -251,6 +251,21 @@ async def test_files_come_with_a_message_and_pictures_go_with_an_answer(
     assert await message.attachments.acount() == 2
 
 
+@pytest.mark.parametrize("status", [404, 500])
+async def test_a_file_that_cannot_be_fetched_stops_nobody(
+    open_house: TelegramServer, as_ada: Caller, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    monkeypatch.setattr("bots_app.relay.talking.FETCHES", (0.0, 0.0))
+    await let_eve_in(open_house, as_ada)
+    await open_house.reads(EVE, "ok")
+    open_house.has_lost_files = status
+    open_house.sends(EVE, "one.jpg", b"\xff\xd8\xff one", caption="a map")
+    await open_house.reads(EVE, "photo-")
+    open_house.says(EVE, "without it then")
+    await open_house.until(lambda: open_house.texts(EVE).count("ok") == 2)
+    assert not await Message.objects.filter(content="a map").aexists()
+
+
 async def test_somebody_linked_has_a_private_chat_and_decides_by_buttons(
     open_house: TelegramServer,
     as_ada: Caller,
