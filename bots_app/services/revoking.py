@@ -9,7 +9,8 @@ from bots_app.models import BotChat, BotUser, Delivery, DeliveryState, Heard, He
 from bots_app.services import saying
 from bots_app.services.owners import note, owned_by, refuse
 from permissions_app.audit import Outcome
-from sessions_app.access.caller import Caller
+from permissions_app.audit.entry import PLATFORM
+from sessions_app.access.caller import NOBODY, Caller
 from sessions_app.errors import NotFound
 from sessions_app.models import Turn
 
@@ -25,6 +26,13 @@ def revoke(caller: Caller, platform: str, platform_user_id: str) -> None:
     if not owned_by(caller).filter(pk=user.workspace_id).exists() and not _is_theirs(caller, user):
         refuse(caller, platform, platform_user_id, user.workspace_id)
     put_out(user, caller)
+
+
+def sweep() -> None:
+    """Those whose time is over."""
+    over = BotUser.objects.filter(revoked_at=None, expires_at__lte=timezone.now())
+    for user in over.select_related("direct"):
+        put_out(user, Caller(NOBODY, PLATFORM))
 
 
 @transaction.atomic

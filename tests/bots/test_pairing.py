@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from agents_app.turns.said.opening import open_turn
 from bots_app.models import Bot, BotChat, BotUser, Delivery, Heard, PairingRequest
-from bots_app.platforms.base import Incoming, Place, Who
+from bots_app.platforms.base import Incoming, Place, SentFile, Who
 from bots_app.services import hearing, linking, opening, pairing, people, revoking
 from bots_app.services.pairing import Approval
 from bots_app.suspicion import looks_like_orders
@@ -307,6 +307,27 @@ def test_what_is_said_bit_by_bit_is_counted_once_only_where_it_is_one_message(
     assert Delivery.objects.filter(text__startswith="That is all for today").count() == 1
 
 
+def test_a_files_name_is_kept_as_what_every_database_takes(
+    eve_knocks: PairingRequest, as_ada: Caller
+) -> None:
+    pairing.approve(as_ada, eve_knocks.pk, Approval("vault"))
+    file = SentFile("1", "a\0\ud800.txt", 1)
+    who = Who(EVE, "Eve")
+    hearing.hear("telegram", Incoming("9", Place(EVE), who, "9", timezone.now(), files=(file,)))
+    assert Heard.objects.get().files == [{"id": "1", "name": "a\ufffd\ufffd.txt", "size": 1}]
+
+
+def test_whose_time_is_over_is_put_out(eve_knocks: PairingRequest, as_ada: Caller) -> None:
+    pairing.approve(as_ada, eve_knocks.pk, Approval("vault"))
+    opening.answer_approved("telegram")
+    revoking.sweep()
+    assert people.find("telegram", EVE) is not None
+    BotUser.objects.update(expires_at=timezone.now())
+    revoking.sweep()
+    assert Turn.objects.get().status == "aborted"
+    assert Delivery.objects.filter(text=revoking.PUT_OUT).exists()
+
+
 def test_what_is_too_long_is_refused_with_words(eve_knocks: PairingRequest, as_ada: Caller) -> None:
     pairing.approve(as_ada, eve_knocks.pk, Approval("vault"))
     knocks(text="ä" * (hearing.LARGEST // 2 + 1))
@@ -490,8 +511,11 @@ def test_the_console_decides_about_many_and_counts_them(
 ) -> None:
     for who in (EVE, PETE, "4444"):
         knocks(who, text=ORDERS)
+    knocks("4545", text="x" * 1_000 + ORDERS)
     where = "/admin/bots_app/pairingrequest/"
-    assert b"3 wait" in as_ada_in.get(where).content
+    page = as_ada_in.get(where).content.decode()
+    assert "4 wait" in page
+    assert page.count(ORDERS) == 4  # what is approved here is answered whole
     chosen = [str(asked(who).pk) for who in (EVE, PETE)]
     order = {"action": "approve", "_selected_action": chosen, "trust_level": "vault"}
     done = as_ada_in.post(where, {**order, "workspace": workspace.pk}, follow=True)
