@@ -100,6 +100,9 @@ class TelegramServer(Town):
         self._update({"callback_query": {**press, "message": message}})
         return press_id
 
+    def sends_what_nobody_knows(self) -> None:
+        self._update({"message": {"message_id": 1}})
+
     def repeat_last(self) -> None:
         """The same update once more."""
         self._updates.append(self._last)

@@ -138,6 +138,14 @@ async def test_an_update_that_comes_twice_is_answered_once(
     assert await Message.objects.filter(content="once").acount() == 1
 
 
+async def test_an_update_that_cannot_be_read_is_left_out_and_stops_nobody(open_house: TelegramServer) -> None:
+    open_house.sends_what_nobody_knows()
+    open_house.says(EVE, "let me in")
+    await open_house.reads(EVE, "somebody has decided")
+    open_house.says(PETE, "and me")
+    await open_house.reads(PETE, "somebody has decided")
+
+
 async def test_who_is_turned_away_may_ask_again_another_day_and_be_turned_away_again(
     open_house: TelegramServer, as_ada: Caller
 ) -> None:
