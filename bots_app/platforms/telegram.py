@@ -42,7 +42,7 @@ R = TypeVar("R")
 log = logging.getLogger(__name__)
 
 warnings.filterwarnings("ignore", category=PTBDeprecationWarning)  # it warns itself of its own attribute
-warnings.filterwarnings("ignore", "Please use 'Bot.get_updates'")  # but where that one can read nothing
+warnings.filterwarnings("ignore", "Please use 'Bot.getUpdates'")  # but where that one can read nothing
 
 OFFICIAL = "https://api.telegram.org"
 HEARD = ["message", "callback_query"]
