@@ -22,7 +22,7 @@ from bots_app.models import (
 )
 from bots_app.platforms.base import Incoming
 from bots_app.services import saying
-from bots_app.services.places import chat_of, usual_trust
+from bots_app.services.places import chat_of, hold, usual_trust
 from sessions_app.access.caller import MAY_WRITE, Caller
 from sessions_app.access.models import Workspace, digest
 from sessions_app.access.services import caller_of_user
@@ -73,6 +73,7 @@ def use(platform: str, said: Incoming) -> bool:
     if code is None or not LinkCode.objects.filter(pk=code.pk, used_at=None).update(used_at=timezone.now()):
         return False
     chat = chat_of(platform, said.place)
+    hold(chat.pk)
     user = _linked(platform, said, code.user, chat)
     if user is None:
         return False

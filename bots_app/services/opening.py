@@ -16,6 +16,7 @@ from agents_app.turns.said.opening import Opened, Opening, open_turn
 from bots_app.models import BotChat, BotUser, Heard, HeardState, PairingRequest
 from bots_app.services import people, saying
 from bots_app.services.hearing import BURST, LARGEST, TOO_LONG
+from bots_app.services.places import hold
 from sessions_app.errors import (
     Forbidden,
     ModelNotAllowed,
@@ -132,6 +133,7 @@ def _answered(user: BotUser, chat: BotChat, opened: Opened, reply_to: str) -> It
     """Whoever was put out while the turn was opened is not answered, and it is stopped. Who puts them out
     after this waits for it, and finds the turn that is written down within."""
     with transaction.atomic():
+        hold(chat.pk)
         is_in = people.is_still_in(user)
         if is_in:
             BotChat.objects.filter(pk=chat.pk).update(session=opened.session_id)

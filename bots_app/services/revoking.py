@@ -1,6 +1,7 @@
 """How somebody is put out again."""
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -8,6 +9,7 @@ from agents_app.turns.said.abort import stop
 from bots_app.models import BotChat, BotUser, Delivery, DeliveryState, Heard, HeardState
 from bots_app.services import saying
 from bots_app.services.owners import note, owned_by, refuse
+from bots_app.services.places import hold
 from permissions_app.audit import Outcome
 from permissions_app.audit.entry import PLATFORM
 from sessions_app.access.caller import NOBODY, Caller
@@ -37,13 +39,15 @@ def sweep() -> None:
 
 @transaction.atomic
 def put_out(user: BotUser, caller: Caller) -> None:
+    hold(user.direct_id)
     if not BotUser.objects.filter(pk=user.pk, revoked_at=None).update(revoked_at=timezone.now()):
         return
     waiting = Heard.objects.filter(bot_user=user, state=HeardState.WAITING)
     waiting.update(state=HeardState.REFUSED)
     turns = Heard.objects.filter(bot_user=user, turn__isnull=False).values("turn")
     open_turns = list(Turn.objects.open().filter(pk__in=turns))
-    Delivery.objects.filter(turn__in=open_turns, state=DeliveryState.WAITING).delete()
+    theirs = Q(turn__in=turns) | Q(chat=user.direct_id or 0)
+    Delivery.objects.filter(theirs, state=DeliveryState.WAITING).delete()
     transaction.on_commit(lambda: _stop(open_turns, caller), robust=True)
     if (chat := user.direct) is not None:
         BotChat.objects.filter(pk=chat.pk).update(session=None)

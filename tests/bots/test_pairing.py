@@ -14,7 +14,7 @@ from django.utils import timezone
 from agents_app.turns.said.opening import open_turn
 from bots_app.models import Bot, BotChat, BotUser, Delivery, Heard, PairingRequest
 from bots_app.platforms.base import Incoming, Place, SentFile, Who
-from bots_app.services import hearing, linking, opening, pairing, people, revoking
+from bots_app.services import hearing, linking, opening, pairing, people, revoking, saying
 from bots_app.services.pairing import Approval
 from bots_app.suspicion import looks_like_orders
 from permissions_app.audit import Entry
@@ -341,6 +341,16 @@ def test_whose_time_is_over_is_put_out(eve_knocks: PairingRequest, as_ada: Calle
     revoking.sweep()
     assert Turn.objects.get().status == "aborted"
     assert Delivery.objects.filter(text=revoking.PUT_OUT).exists()
+
+
+def test_who_is_put_out_is_told_that_and_nothing_that_waited(
+    eve_knocks: PairingRequest, as_ada: Caller
+) -> None:
+    """Answers that are finished, and cards: a platform that was away would get them now."""
+    pairing.approve(as_ada, eve_knocks.pk, Approval("vault"))
+    saying.notice(BotChat.objects.get(), "waits", "what is private")
+    revoking.revoke(as_ada, "telegram", EVE)
+    assert [each.text for each in Delivery.objects.filter(state="waiting")] == [revoking.PUT_OUT]
 
 
 def test_what_is_too_long_is_refused_with_words(eve_knocks: PairingRequest, as_ada: Caller) -> None:
