@@ -26,6 +26,7 @@ from agents_app.rights.trust import narrowest
 from agents_app.turns.said.saying import locked, say
 from sessions_app.access.models import TrustLevel
 from sessions_app.errors import Invalid, RateLimited, SessionNotRunning
+from sessions_app.metadata import PERMISSIONS
 from sessions_app.models import EventType, Message, Session, SessionKind, Speaker, Turn
 from sessions_app.models.session import LIVE
 from sessions_app.storable import is_storable, seen
@@ -144,6 +145,8 @@ def _made(parent: Session, agent: Agent, order: Order) -> Session:
         parent_tool_use_id=order.use,
         has_read_strangers=parent.has_read_strangers,  # so has whoever wrote its prompt
     )
+    # Should its parent be deleted it looks like anybody's chat, and still nobody sits beside it.
+    child.metadata[PERMISSIONS]["trustMode"] = False
     child.save(force_insert=True)
     supervision.begin(child, agent.definition, Trigger.ORCHESTRATOR)
     message = Message(source=Speaker.PARENT, content=order.prompt)

@@ -8,18 +8,24 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
+from agents_app.errors import AgentError
 from agents_app.orchestration import spawning
 from agents_app.orchestration.spawning import Order, spawn
 from agents_app.runtimes.scripted import Say, Use
 from agents_app.turns.held import leases
 from agents_app.turns.held.claim import claim
 from agents_app.turns.held.holder import Holder
+from agents_app.turns.running.prepare import prepare
+from agents_app.turns.said.deleting import delete
+from agents_app.turns.said.opening import Opening, open_turn
 from permissions_app.grants import NewGrant, make_grant, revoke_grant
 from permissions_app.models import PermissionGrant
 from permissions_app.models.grants import GrantScope
+from permissions_app.session_permissions import acts_without_asking
 from sessions_app.access.caller import Caller
 from sessions_app.errors import ParachuteError
 from sessions_app.models import Session, SessionEvent, SessionStatus, Turn
+from sessions_app.search.finding import Scope
 from sessions_app.threads import in_thread
 from tests.agents_app.engine import Engine, expire, last_words
 from tests.orchestration.conftest import Write
@@ -56,6 +62,35 @@ def test_a_child_is_of_its_parents_author_and_reach(boss: Session) -> None:
     )
     said = SessionEvent.objects.get(session=child, type="user_message").payload
     assert (said["source"], said["fromSessionId"], said["fromAgentSlug"]) == ("parent", str(boss.pk), "boss")
+
+
+def test_a_child_never_acts_without_asking_even_when_its_parent_is_deleted(
+    boss: Session, as_ada: Caller
+) -> None:
+    child = spawn(boss.pk, order())
+    delete(as_ada, boss.pk)
+    left = Session.objects.get(pk=child.pk)
+    assert (left.parent, acts_without_asking(left.metadata)) == (None, False)
+
+
+def test_a_parent_that_is_restricted_restricts_its_children(boss: Session) -> None:
+    child = spawn(boss.pk, order())
+    Session.objects.filter(pk=boss.pk).update(trust_level="sandboxed")
+    claimed = claim(child.pk, Holder("w"))
+    assert claimed
+    with pytest.raises(AgentError) as refusal:
+        prepare(claimed[0])
+    assert refusal.value.code == "trust_too_high"
+
+
+def test_what_a_child_finds_is_what_its_parent_would_find(boss: Session, as_ada: Caller) -> None:
+    """Of a bot's chat that is this chat alone: strangers read its answers."""
+    Session.objects.filter(pk=boss.pk).update(source="telegram", bot_chat="42", bot_chat_type="group")
+    child = spawn(boss.pk, order())
+    shared = open_turn(as_ada, Opening("Of the house")).session_id
+    Session.objects.filter(pk=shared).update(visibility="workspace")
+    found = Session.objects.filter(Scope.of_session(child).sessions)
+    assert [each.pk for each in found] == [boss.pk]
 
 
 def test_what_it_may_not_start_is_refused_by_name(boss: Session, write_agent: Write, as_ada: Caller) -> None:
