@@ -15,7 +15,7 @@ from agents_app.orchestration.models import Supervision, Wake, WakeKind, WakeSta
 from agents_app.orchestration.wakes import state_change
 from agents_app.orchestration.wakes.message import cause_of
 from permissions_app import strangers
-from sessions_app.models import EventType, Session, SessionKind, SessionStatus, Speaker, Turn
+from sessions_app.models import EventType, Session, SessionStatus, Speaker, Turn
 from sessions_app.models.session import LIVE
 from sessions_app.streaming.log import record_all
 
@@ -49,7 +49,7 @@ def end(session_id: UUID, status: SessionStatus, *, error: str = "", by_parent: 
     if session.parent_id is not None:
         news = state_change.of(session, status, first.seq, first.created_at, error)
         waking.note(session.parent_id, news, skipped=BY_ITSELF if by_parent else "")
-    if session.kind == SessionKind.ORCHESTRATOR:
+    if waking.has_ended(session.kind, status):
         waking.expire(session_id)
     return True
 

@@ -106,13 +106,19 @@ def _permitted(parent: Session, order: Order) -> Agent:
     return agent
 
 
-def _check_room(parent: Session) -> None:
-    children = Session.objects.filter(parent=parent)
-    if children.filter(status__in=LIVE).count() >= MOST_CHILDREN:
+def check_living(parent_id: UUID) -> None:
+    """Before one more lives: a new one, or one that was through and goes on. The parent is locked by then."""
+    if Session.objects.filter(parent=parent_id, status__in=LIVE).count() >= MOST_CHILDREN:
         raise TooManyChildren(
             _("%(most)d of your children live. Wait for one to end, or end one.") % {"most": MOST_CHILDREN}
         )
-    if children.filter(created_at__gt=timezone.now() - ONE_EVERY).exists():
+
+
+def _check_room(parent: Session) -> None:
+    check_living(parent.pk)
+    now = timezone.now()
+    just_now = Session.objects.filter(parent=parent, created_at__gt=now - ONE_EVERY)
+    if just_now.filter(created_at__lte=now).exists():  # none from before the clock was set back
         raise RateLimited(_("One spawn a second. Call it again in a moment."))
     if refusal := paying.may_pay_for(parent):
         raise BudgetExceeded(refusal)
