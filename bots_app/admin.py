@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.helpers import ActionForm
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
@@ -12,12 +12,14 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from bots_app.models import Bot, BotChat, BotUser, Delivery, PairingRequest
-from bots_app.services import pairing, revoking, saying
+from bots_app.services import bots, pairing, revoking, saying
 from bots_app.services.pairing import Approval
 from bots_app.suspicion import looks_like_orders
 from permissions_app.admin.one_by_one import each_of
 from permissions_app.admin.read_only import ReadOnlyAdmin
 from sessions_app.access.models import TrustLevel, Workspace
+from sessions_app.access.services import caller_of_user
+from sessions_app.errors import ParachuteError
 
 
 class Masked(ReadOnlyAdmin):
@@ -30,23 +32,58 @@ class Masked(ReadOnlyAdmin):
         return not is_text and super().lookup_allowed(lookup, value, request)  # type: ignore[arg-type]
 
 
+class TokenForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A token goes in, and none comes out."""
+
+    token = forms.CharField(
+        required=False,
+        max_length=300,
+        label=_("Token"),
+        help_text=_("Encrypted, tried at once, and never shown again. Empty: the one that is kept stays."),
+        widget=forms.PasswordInput({"autocomplete": "off", "spellcheck": "false"}),
+    )
+    remove = forms.BooleanField(required=False, label=_("Take the token away"))
+
+
 @admin.register(Bot)
 class BotAdmin(Masked):
-    texts = ("sealed",)
-    """Tokens are entered on the page of bots and over the API; here there is not even a sealed one."""
+    """One row a platform; they are there from the first look on."""
 
-    fields = [
-        "platform",
-        "state",
-        "problem",
-        "account",
-        "is_on",
-        "state_at",
-        "seen_at",
-        "saved_by",
-        "saved_at",
-    ]
+    form = TokenForm
+    texts = ("sealed",)
+    readonly_fields = ["platform", "state", "problem", "account", "is_on", "state_at", "seen_at", "saved_by"]
+    readonly_fields += ["saved_at"]
+    fields = ["platform", "token", "remove", *readonly_fields[1:]]
     list_display = ["platform", "state", "account", "is_on", "problem", "state_at"]
+    actions = ["start", "stop"]
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return admin.ModelAdmin.has_change_permission(self, request, obj)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Bot]:
+        bots.all_bots()
+        return super().get_queryset(request)
+
+    def save_model(self, request: HttpRequest, obj: Bot, form: Any, change: bool) -> None:
+        token = "" if form.cleaned_data["remove"] else form.cleaned_data["token"]
+        if not token and not form.cleaned_data["remove"]:
+            return
+        try:
+            bots.save_token(caller_of_user(request.user), obj.platform, token)  # type: ignore[arg-type]
+        except ParachuteError as error:
+            self.message_user(request, error.message, messages.ERROR)
+
+    @admin.action(description=_("Start the chosen ones"), permissions=["change"])
+    def start(self, request: HttpRequest, queryset: QuerySet[Bot]) -> None:
+        self._order(request, queryset, bots.start)
+
+    @admin.action(description=_("Stop the chosen ones"), permissions=["change"])
+    def stop(self, request: HttpRequest, queryset: QuerySet[Bot]) -> None:
+        self._order(request, queryset, bots.stop)
+
+    def _order(self, request: HttpRequest, queryset: QuerySet[Bot], order: Any) -> None:
+        if done := each_of(self, request, queryset, lambda caller, row: order(caller, row.platform)):
+            self.message_user(request, ngettext("%(n)d done.", "%(n)d done.", done) % {"n": done})
 
 
 class Choices(ActionForm):

@@ -42,7 +42,6 @@ class BotStatuses(Wire):
 
 class BotConfig(Wire):
     has_token: bool
-    ending: str = Field(description="The last letters of a token that was entered; never more of it")
     set_by: str = Field(description="The variable of the environment that has the token, and wins")
     api_url: str = Field(description="Of a server of one's own, from the environment")
 
@@ -50,7 +49,6 @@ class BotConfig(Wire):
     def of(cls, bot: Bot) -> Self:
         return cls.model_construct(
             has_token=bots.has_token(bot),
-            ending="" if bots.set_by(bot) else bot.ending,
             set_by=bots.set_by(bot),
             api_url=bots.url_of(bot),
         )
@@ -76,11 +74,6 @@ class BotTested(Wire):
     error: str | None
 
 
-class KeptMessage(Wire):
-    text: str
-    looks_like_orders: bool = Field(description="It may be meant for an agent. Not to be relied upon")
-
-
 class PairingOut(Wire):
     id: UUID
     platform: Platform
@@ -90,7 +83,8 @@ class PairingOut(Wire):
     status: Literal["pending", "approved", "denied", "expired"]
     approved_trust_level: str | None
     first_message: str
-    messages: list[KeptMessage] = Field(description="Text of a stranger: show it as plain text")
+    messages: list[str] = Field(description="Text of a stranger: show it as plain text")
+    looks_like_orders: bool = Field(description="Some of it may be meant for an agent. A hint, and no more")
     created_at: datetime
     expires_at: datetime
     resolved_at: datetime | None
@@ -103,12 +97,8 @@ class PairingOut(Wire):
         return cls.model_construct(
             **{name: getattr(request, name) for name in (*names, *times)},
             approved_trust_level=request.approved_trust_level or None,
-            messages=[
-                KeptMessage.model_construct(
-                    text=each["text"], looks_like_orders=looks_like_orders(each["text"])
-                )
-                for each in request.messages
-            ],
+            messages=[each["text"] for each in request.messages],
+            looks_like_orders=any(looks_like_orders(each["text"]) for each in request.messages),
             resolved_by=request.resolved_by.get_username() if request.resolved_by else None,
         )
 

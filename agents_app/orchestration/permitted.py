@@ -1,8 +1,8 @@
 """Which agents a session may start: what people granted, and what its agent's file says as far as it was
 accepted. Read at each spawn, so what is taken back counts at once."""
 
-from collections.abc import Iterable
 from pathlib import Path
+from uuid import UUID
 
 from agents_app.definitions.accepting import held
 from agents_app.definitions.agents import Agent, agent_of, agents_of
@@ -13,12 +13,18 @@ from sessions_app.models import Session, SessionKind
 
 def startable(session: Session) -> list[Agent]:
     """Those that are there, by slug."""
-    agents = {each.slug: each for each in agents_of(session.workspace)}
-    named = {
-        *spawnable(session.workspace, session.agent_slug, session.pk),
-        *_of_file(agents.values(), session),
-    }
-    return [agents[slug] for slug in sorted(named) if slug in agents]
+    return startable_by(session.workspace, session.agent_slug, session.pk)
+
+
+def startable_by(workspace: Workspace, slug: str, session_id: UUID | None = None) -> list[Agent]:
+    """Without a session: in each of its sessions. Who would be refused all the same is not among them."""
+    agents = {each.slug: each for each in agents_of(workspace)}
+    own = agents.get(slug)
+    named = {*spawnable(workspace, slug, session_id), *(own.rights.spawn if own else ())} - {slug}
+    found = [agents[each] for each in sorted(named) if each in agents]
+    return [
+        each for each in found if each.definition.is_usable and each.rights.kind != SessionKind.ORCHESTRATOR
+    ]
 
 
 def holds_any(session: Session) -> bool:
@@ -49,8 +55,3 @@ def revoke_dangling() -> int:
             there = {each.slug for each in agents_of(workspace)}
             changed += services.revoke_of_the_gone(workspace, there)
     return changed
-
-
-def _of_file(agents: Iterable[Agent], session: Session) -> Iterable[str]:
-    own = next((each for each in agents if each.slug == session.agent_slug), None)
-    return own.rights.spawn if own else ()

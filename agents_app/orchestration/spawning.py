@@ -150,6 +150,7 @@ def _made(parent: Session, agent: Agent, order: Order) -> Session:
         parent=parent,
         parent_tool_use_id=order.use,
         has_read_strangers=parent.has_read_strangers,  # so has whoever wrote its prompt
+        **_held_where(parent),
     )
     # Should its parent be deleted it looks like anybody's chat, and still nobody sits beside it.
     child.metadata[PERMISSIONS]["trustMode"] = False
@@ -158,6 +159,13 @@ def _made(parent: Session, agent: Agent, order: Order) -> Session:
     message = Message(source=Speaker.PARENT, content=order.prompt)
     say(child, message, more=of_parent(parent))
     return child
+
+
+def _held_where(parent: Session) -> dict[str, str]:
+    """What is started from a bot's chat finds what that chat may find."""
+    if not parent.bot_chat:
+        return {}
+    return {"source": parent.source, "bot_chat": parent.bot_chat, "bot_chat_type": parent.bot_chat_type}
 
 
 def of_parent(parent: Session) -> dict[str, str | bool]:

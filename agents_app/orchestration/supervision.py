@@ -52,6 +52,14 @@ def at_turn(session: Session, definition: Definition) -> str:
     return kept.block
 
 
+def block_of(session: Session) -> str:
+    """What a session is told, or would be in its first turn."""
+    kept = Supervision.objects.filter(session=session.pk).first()
+    if kept is not None:
+        return kept.block
+    return "" if session.parent_id else block.told(startable(session))
+
+
 def is_kept(session: Session) -> bool:
     """Of each session that may start others, from its first turn on."""
     return Supervision.objects.filter(session=session.pk).exists()

@@ -4,6 +4,9 @@ from pathlib import Path
 from uuid import UUID
 
 from agents_app.definitions.agents import Agent
+from agents_app.orchestration import block
+from agents_app.orchestration.permitted import startable_by
+from agents_app.orchestration.supervision import block_of
 from agents_app.prompts.assembled import Prompt, assembled
 from sessions_app import reading
 from sessions_app.access.caller import Caller
@@ -15,12 +18,18 @@ def prompt_of(caller: Caller, workspace: Workspace, agent: Agent, session_id: UU
     """In a new session, or in one that is there: with its folder, its contexts and its own system prompt."""
     vault = Path(workspace.vault_path).resolve()
     if session_id is None:
-        return assembled(agent.definition, own="", vault=vault, directory=vault, chosen=())
+        others = block.told(startable_by(workspace, agent.slug))
+        return assembled(agent.definition, own="", vault=vault, directory=vault, chosen=(), block=others)
     session = reading.visible(caller, session_id)
     if (session.workspace_id, session.agent_slug) != (workspace.pk, agent.slug):
         raise NotFound
     directory = Path(session.working_directory).resolve() if session.working_directory else vault
     chosen = list(session.contexts.values_list("path", flat=True))
     return assembled(
-        agent.definition, own=session.system_prompt, vault=vault, directory=directory, chosen=chosen
+        agent.definition,
+        own=session.system_prompt,
+        vault=vault,
+        directory=directory,
+        chosen=chosen,
+        block=block_of(session),
     )

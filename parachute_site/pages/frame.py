@@ -31,8 +31,12 @@ def framed(
 def in_frame(caller: Caller) -> dict[str, Any]:
     page = reading.page(caller, reading.SessionFilter(exact={}, limit=LISTED))
     may_start = Workspace.objects.filter(caller.within("", MAY_WRITE)).exists()
-    news = {"shares_needing": count_needing(caller), "knocking": bots.count(caller)}
-    return {**in_rail(page), "may_start": may_start, **news}
+    return {**in_rail(page), **news(caller), "may_start": may_start}
+
+
+def news(caller: Caller) -> dict[str, Any]:
+    """What waits for somebody at the places of the rail, but for the inbox, which the stream counts."""
+    return {"shares_needing": count_needing(caller), "knocking": bots.count(caller)}
 
 
 def in_rail(page: reading.Page) -> dict[str, Any]:

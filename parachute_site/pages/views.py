@@ -12,10 +12,9 @@ from django.views.decorators.http import require_safe
 
 from agents_app.model import chosen
 from agents_app.model.demo.story import CHIPS
-from agents_app.orchestration.shares import count_needing
 from agents_app.rights.allowed import allowed_model
 from parachute_site.pages import casting, curator, family, reach
-from parachute_site.pages.frame import LISTED, MOST_LISTED, caller_in, in_rail
+from parachute_site.pages.frame import LISTED, MOST_LISTED, caller_in, in_rail, news
 from parachute_site.pages.sharing import sharing
 from parachute_site.pages.telling import Telling, TurnTold
 from parachute_site.pages.vault import Links
@@ -186,7 +185,7 @@ def _page(request: HttpRequest, session: Session | None = None) -> dict[str, Any
     return {
         **in_rail(reading.page(caller, reading.SessionFilter(exact={}, limit=LISTED))),
         "place": "chats",
-        "shares_needing": count_needing(caller),
+        **news(caller),
         "is_demo": is_demo,
         "chips": CHIPS if is_demo else (),
         "models": _models(workspace, session),

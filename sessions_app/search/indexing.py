@@ -108,9 +108,9 @@ def index_vault(workspace: Workspace) -> int:
 
 
 def index_sessions() -> int:
-    """Those in which something was said, or whose title is another, since they were indexed."""
+    """Those in which something was said, or whose title or summary is another, since they were indexed."""
     stale = Q(indexed=None) | Q(indexed__indexed_at__lt=F("last_accessed"))
-    stale |= ~Q(indexed__title=Left("title", LONGEST_TITLE))
+    stale |= ~Q(indexed__title=Left("title", LONGEST_TITLE)) | ~Q(indexed__summary=F("summary"))
     found = Session.objects.filter(stale, parent=None).select_related("workspace").order_by("last_accessed")
     return _write_all(_session(session) for session in found[:SESSIONS_AT_ONCE])
 
@@ -129,6 +129,7 @@ def _session(session: Session) -> Content:
         content_type=ContentType.SESSION,
         session=session,
         title=session.title[:LONGEST_TITLE],
+        summary=session.summary,
         changed_at=session.last_accessed,
         indexed_at=began,
     )

@@ -26,6 +26,7 @@ class IndexManifest(models.Model):
     session = models.OneToOneField(Session, models.CASCADE, null=True, related_name="indexed")
     path = models.TextField(blank=True)  # in the vault
     title = models.CharField(max_length=300, blank=True)
+    summary = models.TextField(blank=True)  # of a chat, which gets another without a word being said
     content_hash = models.CharField(max_length=64, blank=True)
     size = models.BigIntegerField(default=0)
     modified_ns = models.BigIntegerField(default=0)

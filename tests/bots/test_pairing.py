@@ -28,6 +28,7 @@ from sessions_app.errors import (
     TrustTooHigh,
 )
 from sessions_app.models import Session, Turn
+from sessions_app.search.finding import Scope
 from sessions_app.threads import in_thread
 from tests.api.web import Web
 from tests.bots.conftest import EVE, PETE
@@ -178,6 +179,20 @@ def test_a_linked_person_is_let_in_as_long_as_they_may_write_there(
     assert len(asked(PETE).messages) == 2
 
 
+def test_the_agent_of_a_bots_chat_finds_what_was_said_there_and_nothing_else(
+    workspace: Workspace, ada: User
+) -> None:
+    here = {"workspace": workspace, "model": "m", "vault_root": "/v"}
+    there = {**here, "source": "telegram", "bot_chat": EVE, "created_by": ada}
+    shared = Session.objects.create(**here, visibility="workspace")
+    Session.objects.create(**here, created_by=ada)
+    before, now = [Session.objects.create(**there, bot_chat_type="private") for _ in range(2)]
+    Session.objects.create(**{**there, "bot_chat": PETE}, visibility="workspace")
+    found = Session.objects.filter(Scope.of_session(now).sessions)
+    assert set(found) == {before, now}
+    assert now not in Session.objects.filter(Scope.of_session(shared).sessions)
+
+
 def test_a_day_has_so_many_messages(
     eve_knocks: PairingRequest, as_ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,7 +263,8 @@ async def test_the_api_lets_in_turns_away_and_puts_out(
     admin = Web(await in_thread(key)(ada, scopes=list(KeyScope)))
     assert (await ada_calls.get("/api/bots/pairing/count")).json == {"pending": 2}
     eve, pete = (await admin.get("/api/bots/pairing")).json["requests"]
-    assert (eve["firstMessage"], eve["messages"][0]["looksLikeOrders"]) == (ORDERS, True)
+    assert (eve["firstMessage"], eve["messages"], eve["looksLikeOrders"]) == (ORDERS, [ORDERS], True)
+    assert (pete["messages"], pete["looksLikeOrders"]) == (["hello"], False)
     assert (eve["platformUserId"], eve["platformChatId"], eve["status"]) == (EVE, EVE, "pending")
 
     order = {"trustLevel": "vault", "messagesPerDay": 3, "seen": 1}
@@ -271,7 +287,7 @@ async def test_the_api_of_bots_shows_no_token(
     admin = Web(await in_thread(key)(ada, scopes=list(KeyScope)))
     secret = "123456789:" + "s" * 35
     kept = await admin.ask("PUT", "/api/bots/config", b'{"telegram": {"token": "' + secret.encode() + b'"}}')
-    assert kept.json["telegram"] == {"hasToken": True, "ending": "ssss", "setBy": "", "apiUrl": ""}
+    assert kept.json["telegram"] == {"hasToken": True, "setBy": "", "apiUrl": ""}
     assert kept.json["discord"]["hasToken"] is False
     assert secret.encode() not in kept.body
     assert secret not in (await Bot.objects.aget(platform="telegram")).sealed
@@ -410,3 +426,25 @@ def test_the_console_masks_tokens_and_what_is_said(as_ada_in: Client, workspace:
         assert delivery.text[:20].encode() not in page.content
     for query in ("bot/?sealed__startswith=s", "delivery/?text__startswith=H", "botchat/?recent__contains=x"):
         assert as_ada_in.get(f"/admin/bots_app/{query}").status_code == 400
+
+
+def test_the_console_takes_a_token_and_gives_none_back(as_ada_in: Client, workspace: Workspace) -> None:
+    assert b"Discord" in as_ada_in.get("/admin/bots_app/bot/").content
+    bot = Bot.objects.get(platform="telegram")
+    secret, where = "123456789:" + "s" * 35, f"/admin/bots_app/bot/{bot.pk}/change/"
+    done = as_ada_in.post(where, {"token": secret}, follow=True)
+    bot.refresh_from_db()
+    assert (done.status_code, bot.ending, bot.saved_by.username if bot.saved_by else "") == (
+        200,
+        "ssss",
+        "ada",
+    )
+    assert secret.encode() not in done.content + as_ada_in.get(where).content
+    as_ada_in.post(where, {"token": ""})
+    bot.refresh_from_db()
+    assert bot.sealed
+    as_ada_in.post("/admin/bots_app/bot/", {"action": "stop", "_selected_action": [bot.pk]})
+    as_ada_in.post(where, {"remove": "on"})
+    bot.refresh_from_db()
+    assert (bot.sealed, bot.orders) == ("", 3)
+    assert b"one long word" in as_ada_in.post(where, {"token": "short"}, follow=True).content

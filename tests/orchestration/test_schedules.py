@@ -235,6 +235,19 @@ class TestHeartbeat:
         assert (outcomes(), Session.objects.count(), Turn.objects.count()) == (["skipped"], 0, 0)
 
 
+def test_the_clock_hears_of_the_first_schedule_that_there_is(
+    transactional_db: None, write_agent: Write
+) -> None:
+    from agents_app.schedules.beat import HouseClock
+
+    clock = HouseClock(app=app)
+    assert not [name for name in clock.schedule if name.startswith("agent ")]
+    schedule(write_agent, kind="scheduled")
+    assert [entry.task for name, entry in clock.schedule.items() if name.startswith("agent ")] == [
+        services.TASK
+    ]
+
+
 def test_the_sweeps_of_the_house_are_no_rows(transactional_db: None) -> None:
     from agents_app.schedules.beat import HouseClock
 

@@ -8,9 +8,11 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
+from agents_app.definitions.agents import agent_of
 from agents_app.errors import AgentError
 from agents_app.orchestration import spawning
 from agents_app.orchestration.spawning import Order, spawn
+from agents_app.prompts.telling import prompt_of
 from agents_app.runtimes.scripted import Say, Use
 from agents_app.turns.held import leases
 from agents_app.turns.held.claim import claim
@@ -23,6 +25,7 @@ from permissions_app.models import PermissionGrant
 from permissions_app.models.grants import GrantScope
 from permissions_app.session_permissions import acts_without_asking
 from sessions_app.access.caller import Caller
+from sessions_app.access.models import Workspace
 from sessions_app.errors import ParachuteError
 from sessions_app.models import Session, SessionEvent, SessionStatus, Turn
 from sessions_app.search.finding import Scope
@@ -175,3 +178,21 @@ async def test_who_may_start_nobody_has_no_such_tools(engine: Engine, cast: None
     await engine.answer("hello")
     assert {server.name for server in engine.runtime.requests[-1].servers} == {"parachute"}
     assert "spawn" not in engine.runtime.requests[-1].append
+
+
+async def test_what_it_is_told_of_others_is_what_the_page_says_and_stays(
+    engine: Engine, cast: None, as_ada: Caller, workspace: Workspace
+) -> None:
+    agent = await in_thread(agent_of)(workspace, "boss")
+    assert agent is not None
+    shown = await in_thread(prompt_of)(as_ada, workspace, agent, None)
+    opened = await engine.say("begin", agent="boss")
+    await engine.run(opened)
+    assert engine.runtime.requests[-1].system_prompt == "\n\n".join([shown.system, shown.block])
+    await PermissionGrant.objects.filter(child_agent="writer").aupdate(revoked_at=timezone.now())
+    await engine.run(await engine.say("again", session_id=opened.session_id))
+    assert "- writer — The writer" in engine.runtime.requests[-1].system_prompt, "as its session began"
+    kept = await in_thread(prompt_of)(as_ada, workspace, agent, opened.session_id)
+    fresh = await in_thread(prompt_of)(as_ada, workspace, agent, None)
+    assert ("- writer" in kept.block, "- writer" in fresh.block) == (True, False)
+    assert [part.name for part in kept.parts] == ["agent", "other agents"]

@@ -327,7 +327,7 @@ def test_many_keys_and_members_cost_no_query_more(
     for n in range(5):
         make_key(ada, f"key {n}", workspaces=[workspace])
         Membership.objects.create(workspace=workspace, user=User.objects.create_user(f"somebody{n}"))
-    with django_assert_max_num_queries(12):  # four of them for the rail
+    with django_assert_max_num_queries(13):  # five of them for the rail
         assert as_ada_in.get("/settings").status_code == 200
 
 

@@ -7,6 +7,7 @@ import signal
 from collections import Counter
 from typing import Any
 
+import httpx
 import pytest
 
 from agents_app.model.demo.conversation import Asked
@@ -82,15 +83,16 @@ class Story:
         return {child["title"]: child["status"] for child in found}
 
 
-def accept(up: RunningUp, program: Program) -> None:
+def accept(up: RunningUp) -> None:
     (up.vault / "Agents").mkdir(exist_ok=True)
     (up.vault / "Agents" / "boss.md").write_text(BOSS)
     (up.vault / "Agents" / "worker.md").write_text("---\nname: Worker\n---\nYou work.\n")
-    answer = program.http.post(
-        "/api/agents/boss/accept-rights",
+    answer = httpx.post(
+        f"{up.address}/api/agents/boss/accept-rights",
         json={},
-        headers={"X-CSRFToken": up.cookies["csrftoken"], "Authorization": ""},
+        headers={"X-CSRFToken": up.cookies["csrftoken"]},
         cookies=up.cookies,
+        timeout=PATIENCE,
     )
     assert answer.status_code == 200, answer.text
 
@@ -105,7 +107,7 @@ def test_it_hears_of_each_once_whatever_is_killed(
     furnish(variables, tables)
     up = start_up({"ANTHROPIC_BASE_URL": model.url})
     program = Program(up)
-    accept(up, program)
+    accept(up)
     story = Story(program, model)
     boss = story.begin()
     first = story.told(boss, 3)

@@ -235,6 +235,9 @@ class TestChats:
         Session.objects.filter(pk=session.pk).update(title="Services")
         assert indexing.index_sessions() == 1
         assert [hit.title for hit in found(as_ada, "services")] == ["Services"]
+        Session.objects.filter(pk=session.pk).update(summary="About medlars.")
+        indexing.index_sessions()
+        assert [hit.title for hit in found(as_ada, "medlars")] == ["Services"]
 
     def test_one_that_is_deleted_is_found_no_more(self, as_ada: Caller) -> None:
         a_chat(as_ada, "medlars").delete()
