@@ -48,9 +48,7 @@ class Scope:
     @classmethod
     def of_session(cls, session: Session) -> "Scope":
         """Its agent finds what whoever reads its answers may see: of a private one that is its author, of a
-        shared one everybody in the workspace. What a child finds it tells whoever started it."""
-        if session.parent is not None:
-            return cls.of_session(session.parent)
+        shared one everybody in the workspace."""
         if session.bot_chat:
             return cls._of_bot(session)
         of_chunk = Q(manifest__session__visibility=Visibility.WORKSPACE)

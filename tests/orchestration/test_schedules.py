@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from django_celery_beat.models import CrontabSchedule, PeriodicTask
 
-from agents_app.definitions.agents import Agent
+from agents_app.definitions.agents import Agent, agents_of
 from agents_app.orchestration import waking
 from agents_app.orchestration.models import Wake
 from agents_app.schedules import services
@@ -179,15 +179,14 @@ class TestItsFile:
         self, write_agent: Write, monkeypatch: pytest.MonkeyPatch, vault: Path
     ) -> None:
         wrong = Workspace.objects.create(slug="a", name="A", vault_path=str(vault.with_name("a")))
-        real = services.agents_of
 
-        def agents_of(workspace: Workspace) -> list[Agent]:
+        def or_wrong(workspace: Workspace) -> list[Agent]:
             if workspace == wrong:
                 raise OSError("Input/output error")
-            return real(workspace)
+            return agents_of(workspace)
 
         vault.with_name("a").mkdir()
-        monkeypatch.setattr(services, "agents_of", agents_of)
+        monkeypatch.setattr(services, "agents_of", or_wrong)
         schedule(write_agent, kind="scheduled")
         assert AgentSchedule.objects.count() == 1
 
@@ -227,6 +226,8 @@ class TestHeartbeat:
         done(Session.objects.get())
         assert outcomes() == ["started", "woken", "skipped", "skipped", "skipped"]
         assert Wake.objects.filter(state="delivered").count() == 2
+        kept = Wake.objects.filter(state="skipped").values_list("payload__text", flat=True)
+        assert set(kept) == {""}, "a year of them would fill a disk"
 
     def test_without_words_asks_no_model(self, write_agent: Write, rings: Rings) -> None:
         row = schedule(write_agent, "boss", kind="orchestrator")

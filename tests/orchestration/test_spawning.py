@@ -19,7 +19,6 @@ from agents_app.turns.held.claim import claim
 from agents_app.turns.held.holder import Holder
 from agents_app.turns.running.prepare import prepare
 from agents_app.turns.said.deleting import delete
-from agents_app.turns.said.opening import Opening, open_turn
 from permissions_app.grants import NewGrant, make_grant, revoke_grant
 from permissions_app.models import PermissionGrant
 from permissions_app.models.grants import GrantScope
@@ -28,7 +27,6 @@ from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace
 from sessions_app.errors import ParachuteError
 from sessions_app.models import Session, SessionEvent, SessionStatus, Turn
-from sessions_app.search.finding import Scope
 from sessions_app.threads import in_thread
 from tests.agents_app.engine import Engine, expire, last_words
 from tests.orchestration.conftest import Write
@@ -84,16 +82,6 @@ def test_a_parent_that_is_restricted_restricts_its_children(boss: Session) -> No
     with pytest.raises(AgentError) as refusal:
         prepare(claimed[0])
     assert refusal.value.code == "trust_too_high"
-
-
-def test_what_a_child_finds_is_what_its_parent_would_find(boss: Session, as_ada: Caller) -> None:
-    """Of a bot's chat that is this chat alone: strangers read its answers."""
-    Session.objects.filter(pk=boss.pk).update(source="telegram", bot_chat="42", bot_chat_type="group")
-    child = spawn(boss.pk, order())
-    shared = open_turn(as_ada, Opening("Of the house")).session_id
-    Session.objects.filter(pk=shared).update(visibility="workspace")
-    found = Session.objects.filter(Scope.of_session(child).sessions)
-    assert [each.pk for each in found] == [boss.pk]
 
 
 def test_what_it_may_not_start_is_refused_by_name(boss: Session, write_agent: Write, as_ada: Caller) -> None:
