@@ -127,11 +127,13 @@ class AgentScheduleAdmin(ReadOnly):
     def switch_off(self, request: HttpRequest, queryset: QuerySet[AgentSchedule]) -> None:
         for row in queryset:
             schedules.switch(row.pk, is_on=False)
+            self.message_user(request, _("%(agent)s is switched off.") % {"agent": row.agent})
 
     @admin.action(description=_("Switch on"), permissions=["view"])
     def switch_on(self, request: HttpRequest, queryset: QuerySet[AgentSchedule]) -> None:
         for row in queryset:
             schedules.switch(row.pk, is_on=True)
+            self.message_user(request, _("%(agent)s is switched on.") % {"agent": row.agent})
 
     @admin.action(description=_("Run now"), permissions=["view"])
     def run_now(self, request: HttpRequest, queryset: QuerySet[AgentSchedule]) -> None:

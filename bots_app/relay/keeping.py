@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
+from agents_app.sandboxes import walls
 from bots_app.models import BotState, PlatformName
 from bots_app.platforms import made
 from bots_app.platforms.base import Platform, PlatformError, TokenRefused
@@ -124,6 +125,7 @@ class Keeper:
         try:
             platform = made(order.platform, order.token, order.url)
             account = await platform.open()
+            await in_thread(walls.look)()  # who is linked by their first word is let in with what works here
             await in_thread(bots.is_now)(order.platform, BotState.RUNNING, "", account)
             await self._talk(platform, order)
             ended.is_ordered = True

@@ -280,11 +280,13 @@ def _found(caller: Caller, user_id: int) -> BotUser:
 
 def _listed(caller: Caller, kind: str, chosen: str) -> dict[str, Any]:
     may_decide = reading.may_decide(caller)
+    platforms = reading.statuses(caller)
     return {
         "heading": _("Bots"),
         "kind": kind,
         "chosen": chosen,
-        "platforms": [_row(bot) for bot in reading.statuses(caller)],
+        "platforms": [_row(bot) for bot in platforms],
+        "has_bot": any(bots.has_token(bot) for bot in platforms),
         "requests": reading.requests(caller) if may_decide else [],
         "people": list(reading.people(caller)),
         "groups": reading.groups(caller),

@@ -16,7 +16,7 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_POST, require_safe
 
 from agents_app.definitions import editing
-from agents_app.definitions.agents import Agent, agents_of
+from agents_app.definitions.agents import agents_of
 from agents_app.orchestration import cancelling, family, ledger, running, supervision
 from agents_app.schedules import services as schedules
 from agents_app.schedules.models import AgentSchedule
@@ -47,8 +47,7 @@ def show(request: HttpRequest) -> HttpResponse:
 def one(request: HttpRequest, session_id: UUID) -> HttpResponse:
     caller = caller_in(request)
     session = _session(caller, session_id)
-    context = {**_about(caller, session.workspace), **_of_one(caller, session)}
-    return framed(request, "runs/one.html", context, place="runs")
+    return framed(request, "runs/one.html", _whole(caller, session), place="runs")
 
 
 @never_cache
@@ -100,7 +99,7 @@ def parts(caller: Caller, part: str, workspace_slug: str, chosen: str) -> tuple[
         session = reading.visible(caller, UUID(chosen))
     except ValueError as error:
         raise NotFound from error
-    return "runs/sheets.html", {**_about(caller, session.workspace), **_of_one(caller, session)}
+    return "runs/sheets.html", _whole(caller, session)
 
 
 def _done(request: HttpRequest, session_id: UUID, act: Callable[[Caller], object], said: str) -> HttpResponse:
@@ -118,24 +117,29 @@ def _done(request: HttpRequest, session_id: UUID, act: Callable[[Caller], object
 def _about(caller: Caller, workspace: Workspace) -> dict[str, Any]:
     found = family.parents(caller, workspace.pk)
     living = {each.session.agent_slug for each in found if each.is_live}
+    usable = [agent for agent in agents_of(workspace) if agent.definition.is_usable]
+    orchestrators = [agent for agent in usable if agent.rights.kind == SessionKind.ORCHESTRATOR]
+    wanted = [agent for agent in usable if agent.definition.wanted.kind == SessionKind.ORCHESTRATOR]
+    names = {agent.slug: agent.definition.name for agent in usable}
     own = Workspace.objects.filter(pk=workspace.pk)
     return {
         "heading": _("Orchestrators"),
         "workspace": workspace,
         "all_workspaces": list(Workspace.objects.visible_to(caller)),
         "query": f"?{urlencode({'workspace': workspace.slug})}",
-        "runs": found,
-        "resting": [agent for agent in _orchestrators(workspace) if agent.slug not in living],
+        "names": names,
+        "runs": [(each, names.get(each.session.agent_slug, each.session.agent_slug)) for each in found],
+        "resting": [agent for agent in orchestrators if agent.slug not in living],
+        "asking": [agent for agent in wanted if agent not in orchestrators],
+        "is_operator": caller.is_operator,
         "may_write": own.filter(caller.within("", MAY_WRITE)).exists(),
     }
 
 
-def _orchestrators(workspace: Workspace) -> list[Agent]:
-    return [
-        agent
-        for agent in agents_of(workspace)
-        if agent.definition.is_usable and agent.rights.kind == SessionKind.ORCHESTRATOR
-    ]
+def _whole(caller: Caller, session: Session) -> dict[str, Any]:
+    about = _about(caller, session.workspace)
+    name = about["names"].get(session.agent_slug, session.agent_slug)
+    return {**about, **_of_one(caller, session), "name": name}
 
 
 def _of_one(caller: Caller, session: Session) -> dict[str, Any]:

@@ -252,6 +252,7 @@ class TestReading:
 
 PHRASES: list[tuple[str, str, dict[str, Any]]] = [
     ("read Welcome.md", "Read", {"file_path": "/vault/Welcome.md"}),
+    ("About Garden/The pond.md: what is it?", "Read", {"file_path": "/vault/Garden/The pond.md"}),
     ("Please read the note Garden/Quinces.", "Read", {"file_path": "/vault/Garden/Quinces.md"}),
     ("could you read “Garden/The pond.md”, please?", "Read", {"file_path": "/vault/Garden/The pond.md"}),
     ("what is in Garden/Quinces.md?", "Read", {"file_path": "/vault/Garden/Quinces.md"}),

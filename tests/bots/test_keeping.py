@@ -5,14 +5,17 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from threading import Lock
 from typing import Any
 
 import pytest
 from django.db import connection
 
-from bots_app.models import Bot, PlatformName
+from agents_app.sandboxes import walls
+from agents_app.sandboxes.walls import WhatIsHere
+from bots_app.models import Bot, BotUser, PlatformName
 from bots_app.relay.keeping import Keeper
-from bots_app.services import bots
+from bots_app.services import bots, linking
 from parachute_site.env import BotAccess
 from parachute_site.logs import without_tokens
 from parachute_site.up import waiting
@@ -22,6 +25,8 @@ from sessions_app.threads import in_thread
 from tests.bots.conftest import EVE
 from tests.bots.discord_server import DiscordServer
 from tests.bots.telegram_server import TelegramServer
+
+SEEMS_TO_WORK = walls.seems_to_work  # the real one: `boxes_work` puts another in its place
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -81,6 +86,26 @@ async def test_it_waits_for_a_token_and_runs_until_it_is_told_to_stop(
         await in_thread(bots.start)(as_ada, "telegram")
         await until("telegram", lambda bot: bot.state == "running")
         await town.until(lambda: town.polls > polls)
+
+
+async def test_whoever_links_by_the_first_word_is_let_in_with_what_works_here(
+    town: TelegramServer, as_ada: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = [
+        WhatIsHere("vault", "bubblewrap", True, "", ""),
+        WhatIsHere("sandboxed", "docker", False, "No.", ""),
+    ]
+    monkeypatch.setattr(walls, "what_is_here", lambda: here)
+    monkeypatch.setattr(walls, "seems_to_work", SEEMS_TO_WORK)
+    monkeypatch.setattr(walls, "_is_one_machine", lambda: True)
+    monkeypatch.setattr(walls, "_found", {})
+    monkeypatch.setattr(walls, "_looking", Lock())
+    walls._looking.acquire()  # so what is known is what was looked at before anybody was heard
+    code = (await in_thread(linking.make)(as_ada)).code
+    async with kept():
+        town.says(EVE, f"/link {code}")
+        await town.reads(EVE, "is linked to ada")
+    assert (await BotUser.objects.aget()).trust_level == "vault"
 
 
 async def test_a_wrong_token_fails_at_once_and_says_so_and_the_other_platform_runs(

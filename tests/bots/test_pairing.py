@@ -10,9 +10,9 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.utils import timezone
 
-from bots_app.models import Bot, BotChat, BotUser, Delivery, Heard, PairingRequest
+from bots_app.models import Bot, BotChat, BotState, BotUser, Delivery, Heard, PairingRequest
 from bots_app.platforms.base import Incoming, Place, Who
-from bots_app.services import hearing, linking, opening, pairing
+from bots_app.services import bots, hearing, linking, opening, pairing
 from bots_app.services.pairing import Approval
 from bots_app.suspicion import looks_like_orders
 from permissions_app.audit import Entry
@@ -360,9 +360,14 @@ def test_the_page_of_a_platform_keeps_a_token_and_shows_it_to_nobody(
     as_ada_in: Client, enter: Any, ben: User
 ) -> None:
     secret = "123456789:" + "s" * 35
+    assert b"First there has to be a bot" in as_ada_in.get("/bots").content
     kept = as_ada_in.post("/bots/on/telegram/token", {"token": secret}, follow=True)
     assert b"The token is kept" in kept.content
     assert secret.encode() not in kept.content
+    assert b"First there has to be a bot" not in as_ada_in.get("/bots").content
+    assert bots.hold("telegram", "bots-1")
+    bots.is_now("telegram", BotState.RUNNING)
+    assert b"link your own account" in as_ada_in.get("/bots/on/telegram").content
     assert as_ada_in.post("/bots/on/telegram/token", {"token": "short"}).status_code == 422
     assert b'<button class="button primary">Start</button>' in stopped(as_ada_in)
     bens = enter(ben)

@@ -43,7 +43,7 @@ def test_it_looks_whom_it_may_start_starts_the_first_and_ends_its_turn() -> None
 @pytest.mark.parametrize("results", [(), ((helpers.LIST, []),)])
 def test_who_may_start_nobody_says_how_that_is_changed(results: tuple[Any, ...]) -> None:
     said = answer("Start a helper.", *results, tools=OFFERED if results else frozenset())
-    assert said[0] == "says" and "Can spawn" in said[1]
+    assert said[0] == "says" and "Accept" in said[1] and "Can spawn" in said[1]
 
 
 def test_a_child_tells_its_caller() -> None:

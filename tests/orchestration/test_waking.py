@@ -117,7 +117,7 @@ def test_one_that_a_person_stops_wakes_it_too(resting: Session, as_ada: Caller) 
     (child,) = children(resting)
     abort(as_ada, child.pk)
     ((wake,),) = told(resting)
-    assert (wake["new_status"], "stopped it" in wake["error_message"]) == ("failed", True)
+    assert (wake["new_status"], wake["error_message"]) == ("failed", "ada stopped it.")
 
 
 def test_one_that_is_lost_wakes_it_too(resting: Session) -> None:

@@ -72,11 +72,20 @@ def test_the_page_of_one_shows_its_children_what_woke_it_and_the_cost(
     as_ada_in: Client, family: tuple[Session, Session]
 ) -> None:
     parent, child = family
-    assert "boss" in text(as_ada_in.get("/orchestrators"))
+    assert "The boss" in text(as_ada_in.get("/orchestrators"))
     page = text(as_ada_in.get(f"/orchestrators/{parent.pk}"))
     assert f"/chat/{child.pk}" in page and "A child spoke" in page
     assert "$1.000" in page and "$1.250" in page, "by itself, and with its children"
     assert "never: no day fits this line" in page
+    assert 'href="/admin/agents_app/agentschedule/">Switch it off' in page
+
+
+def test_an_agent_that_asks_to_be_one_is_shown_with_the_way_to_accept_it(
+    as_ada_in: Client, agents: None, vault: Path
+) -> None:
+    (vault / "Agents/new.md").write_text("---\nname: The new one\nkind: orchestrator\n---\nYou work.\n")
+    page = text(as_ada_in.get("/orchestrators"))
+    assert page.count("asks to be one") == 1 and "/agents/of/new?workspace=default" in page
 
 
 def test_a_chat_shows_its_children_and_a_child_the_way_back(
@@ -159,8 +168,9 @@ def test_an_outsider_sees_nothing_of_it(
 def test_an_operator_switches_off_and_runs_what_runs_by_itself(as_ada_in: Client, agents: None) -> None:
     row = AgentSchedule.objects.get()
     where = "/admin/agents_app/agentschedule/"
-    for action in ("switch_off", "run_now"):
-        as_ada_in.post(where, {"action": action, "_selected_action": [row.pk]})
+    for action, said in (("switch_off", "Boss is switched off."), ("run_now", "Boss: ")):
+        answer = as_ada_in.post(where, {"action": action, "_selected_action": [row.pk]}, follow=True)
+        assert said in text(answer)
     assert not AgentSchedule.objects.get().is_on
     assert Tick.objects.get().outcome == "started"
     for model in ("wake", "share", "tick", "agentschedule"):

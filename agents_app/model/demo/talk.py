@@ -157,6 +157,7 @@ _PHRASES: list[tuple[str, Callable[[Found, Asked], Reply | Failure]]] = [
     (r"what(?:'s| is) in (?:my|the|this) (?:vault|folder)\b|(?:what|which) (?:notes|files)\b", _list),
     (r"(?:what(?:'s| is) in|list) (?P<folder>[^\s.?]+/|[^\s.?/]+)\W*$", _look_into),
     (r"read(?: me)?(?: the)?(?: note| file)? (?P<name>.{1,80})$", _read),
+    (r"about (?P<name>[^:]{1,80}\.\w+):", _read),  # as "Chat about this" begins
     (r"(?:open|show(?: me)?|what(?:'s| is| does)(?: in)?) (?P<name>\S*\.\w+)", _read),
     (r"(?:hello|hi|hey|good (?:morning|day|afternoon|evening)|help|test)\b", _greet),
     (r"(?:who|what) are you|are you claude|what can you do|what is this", _greet),

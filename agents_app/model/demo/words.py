@@ -75,8 +75,9 @@ says why, and what helps."""
 LONG = Path(__file__).with_name("long_answer.md").read_text(encoding="utf-8").strip()
 
 NO_HELPERS = """\
-This agent may start nobody. An owner of the workspace can let it: on the page **Agents**, under \
-**Can spawn**. Or choose one in a new chat that may, such as the head gardener of the sample notes."""
+This agent may start nobody yet. An owner of the workspace can let it, on the page **Agents**: choose the \
+agent there, and **Accept** what its file asks for (the head gardener of the sample notes asks to start two \
+others), or switch on whom it may start, under **Can spawn**. Then say `start a helper` again."""
 
 STARTED = """\
 I have started another agent, and my turn ends here: nobody has to wait. It works in a chat of its own, \

@@ -13,6 +13,7 @@ from agents_app.orchestration import ending
 from agents_app.turns.running.announcing import announce
 from agents_app.turns.running.kept import Row
 from permissions_app.services import close_all
+from sessions_app.access.services import shown_name
 from sessions_app.models import (
     EventType,
     Message,
@@ -88,7 +89,7 @@ def tell_aborted(turn: Turn) -> None:
         "stoppedAt": stopped_at and stopped_at.isoformat().replace("+00:00", "Z"),
     }
     record(turn.session_id, EventType.ABORTED, payload, turn_id=turn.pk)
-    ending.fail_if_an_errand(turn.session, _("%(who)s stopped it.") % {"who": by})
+    ending.fail_if_an_errand(turn.session, _("%(who)s stopped it.") % {"who": shown_name(by)})
 
 
 @transaction.atomic

@@ -1,6 +1,6 @@
 """The only writers of workspaces, members, keys, passwords and sign-in links."""
 
-from sessions_app.access.services.callers import caller_of_key, caller_of_user
+from sessions_app.access.services.callers import caller_of_key, caller_of_user, shown_name
 from sessions_app.access.services.first import choose_vault, first_admin, first_vault, first_workspace
 from sessions_app.access.services.keys import NewKey, create_key, make_key, revoke_key, revoke_keys
 from sessions_app.access.services.links import link_is_good, make_sign_in_link, use_sign_in_link
@@ -41,6 +41,7 @@ __all__ = [
     "revoke_key",
     "revoke_keys",
     "set_password",
+    "shown_name",
     "take_try",
     "use_sign_in_link",
 ]

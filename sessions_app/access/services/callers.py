@@ -35,6 +35,14 @@ def caller_of_user(user: User) -> Caller:
     )
 
 
+def shown_name(name: str) -> str:
+    """Of what rows remember of a caller, what people read: the person, also where a key of theirs did it."""
+    kind, _colon, number = name.partition(":")
+    through = {"user": "pk", "key": "api_keys"}.get(kind)
+    found = User.objects.filter(**{through: number}).first() if through and number.isdecimal() else None
+    return found.get_username() if found else name
+
+
 def _note_use(key: ApiKey) -> None:
     now = timezone.now()
     if key.last_used_at is None or key.last_used_at < now - LAST_USE_IS_KEPT_TO:
