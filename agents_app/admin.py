@@ -1,7 +1,7 @@
 """What agents' files have of rights, in the console: to look at, and to accept what waits; and what runs by
 itself. The texts of private chats are their authors' here too."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
@@ -20,8 +20,9 @@ from agents_app.definitions import accepting
 from agents_app.definitions.agents import agent_of
 from agents_app.models import AgentRights, AgentSchedule, Share, Tick, Wake
 from agents_app.schedules import services as schedules
+from permissions_app.admin.read_only import ReadOnlyOfSessions
 from sessions_app.access.services import caller_of_user
-from sessions_app.console import WithTimes
+from sessions_app.console import MASK, ReadOnly, WithTimes
 from sessions_app.errors import ParachuteError
 
 
@@ -64,20 +65,11 @@ class AgentRightsAdmin(WithTimes):
                 self.message_user(request, f"{row.slug}: {', '.join(agent.pending)}")
 
 
-class ToLookAt(WithTimes):
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-
 @admin.register(Wake)
-class WakeAdmin(ToLookAt):
+class WakeAdmin(ReadOnlyOfSessions):
     """What it says is in its session's chat."""
+
+    texts: ClassVar[tuple[str, ...]] = ("payload",)
 
     fields = [
         "kind",
@@ -97,7 +89,8 @@ class WakeAdmin(ToLookAt):
 
 
 @admin.register(Share)
-class ShareAdmin(ToLookAt):
+class ShareAdmin(ReadOnlyOfSessions):
+    texts: ClassVar[tuple[str, ...]] = ("title", "body")
     fields = ["kind", "shown_title", "session", "created_at", "resolved_at", "resolved_by"]
     list_display = ["kind", "shown_title", "session", "created_at", "resolved_at", "resolved_by"]
     list_filter = ["kind", "workspace"]
@@ -105,11 +98,11 @@ class ShareAdmin(ToLookAt):
 
     @admin.display(description=_("title"))
     def shown_title(self, share: Share) -> str:
-        return share.title if share.session.is_shared else ""
+        return MASK if share.is_hidden else share.title  # type: ignore[attr-defined]
 
 
 @admin.register(Tick)
-class TickAdmin(ToLookAt):
+class TickAdmin(ReadOnly):
     fields = ["agent", "workspace", "due_at", "made_at", "is_by_hand", "outcome", "reason", "session"]
     list_display = ["agent", "workspace", "due_at", "made_at", "outcome", "reason"]
     list_filter = ["outcome", "workspace"]
@@ -117,7 +110,7 @@ class TickAdmin(ToLookAt):
 
 
 @admin.register(AgentSchedule)
-class AgentScheduleAdmin(ToLookAt):
+class AgentScheduleAdmin(ReadOnly):
     """Its file owns the times. Here it is switched off and on, and run by hand."""
 
     fields = ["agent", "workspace", "cron", "time_zone", "is_on", "since"]

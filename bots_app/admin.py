@@ -123,8 +123,8 @@ class PairingRequestAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("first message"))
     def said(self, row: PairingRequest) -> str:
-        text = row.first_message
-        return text if len(text) <= 100 else f"{text[:100]}…"
+        """Whole: it is answered as it is, so whoever lets them in here has it before them."""
+        return row.first_message
 
     @admin.display(description=_("messages"))
     def whole(self, row: PairingRequest) -> str:

@@ -6,6 +6,8 @@ from typing import Any
 # PostgreSQL stores neither, and half of a surrogate pair has no UTF-8. `find -print0` is enough to meet one.
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
+_TURNS_TEXT_AROUND = re.compile("[\u202a-\u202e\u2066-\u2069]")
+
 # Spaces, controls, and what Unicode calls "default ignorable"; a braille pattern without dots is blank too.
 _UNSEEN = (
     r"\s\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
@@ -29,6 +31,11 @@ def seen(text: str) -> str:
     """From the first character that can be seen to the last; empty where none can."""
     found = _SEEN.search(text)
     return found[0] if found else ""
+
+
+def visible(text: str) -> str:
+    """The characters that turn the order of text around are shown by name: nobody reads what is not there."""
+    return _TURNS_TEXT_AROUND.sub(lambda found: f"\N{REPLACEMENT CHARACTER}U+{ord(found[0]):04X}", text)
 
 
 def without_hidden(text: str) -> str:

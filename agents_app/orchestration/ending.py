@@ -14,7 +14,8 @@ from agents_app.orchestration import waking
 from agents_app.orchestration.models import Supervision, Wake, WakeKind, WakeState
 from agents_app.orchestration.wakes import state_change
 from agents_app.orchestration.wakes.message import cause_of
-from sessions_app.models import EventType, Session, SessionKind, SessionStatus, Speaker, Turn
+from permissions_app import strangers
+from sessions_app.models import EventType, Session, SessionStatus, Speaker, Turn
 from sessions_app.models.session import LIVE
 from sessions_app.streaming.log import record_all
 
@@ -48,7 +49,7 @@ def end(session_id: UUID, status: SessionStatus, *, error: str = "", by_parent: 
     if session.parent_id is not None:
         news = state_change.of(session, status, first.seq, first.created_at, error)
         waking.note(session.parent_id, news, skipped=BY_ITSELF if by_parent else "")
-    if session.kind == SessionKind.ORCHESTRATOR:
+    if waking.has_ended(session.kind, status):
         waking.expire(session_id)
     return True
 
@@ -75,8 +76,13 @@ def awaits_answer(session: Session, turn: Turn) -> bool:
 
 
 def was_deleted(child: Session, who: str) -> None:
-    """Before its rows go: whoever waits for it is told that nothing comes any more."""
-    if child.parent_id is None or child.status not in LIVE:
+    """Before its rows go: whoever waits for it is told that nothing comes any more. What it said may wait
+    still, and whether strangers spoke out of it can be asked nobody then."""
+    if child.parent_id is None:
+        return
+    if child.has_read_strangers:
+        strangers.mark(child.parent_id)
+    if child.status not in LIVE:
         return
     error = f"{who} deleted its chat."
     seq = child.last_seq + 1

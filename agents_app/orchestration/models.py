@@ -76,6 +76,11 @@ class WakeQuerySet(models.QuerySet[Any]):
     def waiting(self) -> WakeQuerySet:
         return self.filter(state=WakeState.QUEUED)
 
+    def due(self) -> WakeQuerySet:
+        """Of those that wait. Only what was told in vain is put off: what is new is due whatever the clock
+        says, which may have been set back since."""
+        return self.waiting().filter(Q(tries=0) | Q(not_before__lte=timezone.now()))
+
 
 class Wake(models.Model):
     """One thing that a session is to be told by the platform, once.

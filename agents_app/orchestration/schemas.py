@@ -7,7 +7,7 @@ from pydantic import Field
 from agents_app.orchestration.cancelling import LONGEST_REASON
 from agents_app.orchestration.ledger import Cost
 from agents_app.orchestration.models import Share, Wake
-from agents_app.orchestration.spawning import LONGEST_PROMPT
+from agents_app.orchestration.spawning import LONGEST_PROMPT, LONGEST_USE
 from agents_app.turns.said.opening import LONGEST_MESSAGE
 from sessions_app.schemas import Order, Text, Wire
 
@@ -117,4 +117,6 @@ class SaidOrder(Order):
     text: Text
     needs_response: bool = False
     options: list[Text] = []
-    request_id: Text = Field("", description="Of the tool use: the same one is said once")
+    request_id: Annotated[Text, Field(max_length=LONGEST_USE)] = Field(
+        "", description="Of the tool use: the same one is said once"
+    )

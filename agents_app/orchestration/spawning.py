@@ -26,6 +26,7 @@ from agents_app.rights.trust import narrowest
 from agents_app.turns.said.saying import locked, say
 from sessions_app.access.models import TrustLevel
 from sessions_app.errors import Invalid, RateLimited, SessionNotRunning
+from sessions_app.metadata import PERMISSIONS
 from sessions_app.models import EventType, Message, Session, SessionKind, Speaker, Turn
 from sessions_app.models.session import LIVE
 from sessions_app.storable import is_storable, seen
@@ -105,13 +106,19 @@ def _permitted(parent: Session, order: Order) -> Agent:
     return agent
 
 
-def _check_room(parent: Session) -> None:
-    children = Session.objects.filter(parent=parent)
-    if children.filter(status__in=LIVE).count() >= MOST_CHILDREN:
+def check_living(parent_id: UUID) -> None:
+    """Before one more lives: a new one, or one that was through and goes on. The parent is locked by then."""
+    if Session.objects.filter(parent=parent_id, status__in=LIVE).count() >= MOST_CHILDREN:
         raise TooManyChildren(
             _("%(most)d of your children live. Wait for one to end, or end one.") % {"most": MOST_CHILDREN}
         )
-    if children.filter(created_at__gt=timezone.now() - ONE_EVERY).exists():
+
+
+def _check_room(parent: Session) -> None:
+    check_living(parent.pk)
+    now = timezone.now()
+    just_now = Session.objects.filter(parent=parent, created_at__gt=now - ONE_EVERY)
+    if just_now.filter(created_at__lte=now).exists():  # none from before the clock was set back
         raise RateLimited(_("One spawn a second. Call it again in a moment."))
     if refusal := paying.may_pay_for(parent):
         raise BudgetExceeded(refusal)
@@ -145,6 +152,8 @@ def _made(parent: Session, agent: Agent, order: Order) -> Session:
         has_read_strangers=parent.has_read_strangers,  # so has whoever wrote its prompt
         **_held_where(parent),
     )
+    # Should its parent be deleted it looks like anybody's chat, and still nobody sits beside it.
+    child.metadata[PERMISSIONS]["trustMode"] = False
     child.save(force_insert=True)
     supervision.begin(child, agent.definition, Trigger.ORCHESTRATOR)
     message = Message(source=Speaker.PARENT, content=order.prompt)

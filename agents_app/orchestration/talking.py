@@ -6,10 +6,10 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from agents_app.orchestration import waking
+from agents_app.orchestration import ending, waking
 from agents_app.orchestration.errors import NotYourChild
 from agents_app.orchestration.models import Wake, WakeKind, WakeState
-from agents_app.orchestration.spawning import of_parent
+from agents_app.orchestration.spawning import check_living, of_parent
 from agents_app.orchestration.wakes import message as messages
 from agents_app.turns.said import steering
 from agents_app.turns.said.opening import check_queue
@@ -17,6 +17,7 @@ from agents_app.turns.said.saying import locked, say
 from permissions_app import strangers
 from sessions_app.errors import Invalid, RateLimited, SessionNotRunning
 from sessions_app.models import Message, Session, SessionStatus, Speaker, Turn, TurnStatus
+from sessions_app.models.session import LIVE
 from sessions_app.storable import is_storable, seen
 
 LONGEST_SUMMARY = 4_000
@@ -77,11 +78,14 @@ def inject(parent_id: UUID, child_id: UUID, text: str) -> dict[str, Any]:
     """Into the turn that runs, or as a new one. A child that is through with its work goes on."""
     _check("text", text, LONGEST_INJECTED)
     turn = steering.that_takes_more(child_id)
+    ending.lock_parent_of(child_id)
     child = locked(Session.objects.filter(pk=child_id))
     if child is None or child.parent_id != parent_id:
         raise NotYourChild(_("You have started no such session."))
     if child.status == SessionStatus.FAILED:
         raise SessionNotRunning(_("This child has failed and takes no more messages. Start another one."))
+    if child.status not in LIVE:
+        check_living(parent_id)
     parent = Session.objects.get(pk=parent_id)
     if parent.has_read_strangers:
         strangers.mark(child.pk)

@@ -25,7 +25,16 @@ from agents_app.orchestration.wakes import NEEDLESS
 from agents_app.orchestration.wakes.news import News
 from agents_app.turns.said.saying import locked, say
 from permissions_app import strangers
-from sessions_app.models import Message, Session, SessionEvent, SessionKind, Speaker, Turn, TurnStatus
+from sessions_app.models import (
+    Message,
+    Session,
+    SessionEvent,
+    SessionKind,
+    SessionStatus,
+    Speaker,
+    Turn,
+    TurnStatus,
+)
 from sessions_app.models.event import WORK
 from sessions_app.models.session import LIVE
 
@@ -73,7 +82,10 @@ def note(session_id: UUID, news: News, *, skipped: str = "") -> Wake | None:
 
 
 def has_ended(kind: str, status: str) -> bool:
-    """An orchestrator that has come to its end is no more. Others go on with whatever is said to them."""
+    """An orchestrator that has come to its end is no more. Others go on with whatever is said to them; but a
+    chat that somebody ended, and nothing else makes one fail, goes on with what people say to it."""
+    if kind == SessionKind.WORKER:
+        return status == SessionStatus.FAILED
     return kind == SessionKind.ORCHESTRATOR and status not in LIVE
 
 
@@ -109,7 +121,7 @@ def _is_busy(session: Session) -> bool:
 
 
 def _waiting(session: Session) -> list[Wake]:
-    due = Wake.objects.waiting().filter(session=session, not_before__lte=timezone.now())
+    due = Wake.objects.due().filter(session=session)
     return list(due.order_by("created_at", "pk").select_for_update()[:200])
 
 
@@ -203,7 +215,7 @@ def _settled(wakes: Any, state: WakeState, reason: str) -> int:
 def sweep() -> int:
     """Delivers what was not, because a process died between a commit and what comes after it."""
     busy = Turn.objects.open().filter(session=OuterRef("session"))
-    due = Wake.objects.waiting().filter(~Exists(busy), not_before__lte=timezone.now())
+    due = Wake.objects.due().filter(~Exists(busy))
     free = due.filter(session__workspace__archived_at=None)
     free = free.exclude(session__supervision__paused_at__isnull=False)
     sessions = set(free.order_by().values_list("session_id", flat=True).distinct()[:MOST_AT_ONCE])

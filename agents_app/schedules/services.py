@@ -38,10 +38,18 @@ class Wanted(NamedTuple):
 
 def sync() -> None:
     for workspace in Workspace.objects.filter(archived_at=None):
-        if Path(workspace.vault_path).is_dir():  # a disk that is away for a while is no reason to forget them
-            _sync(workspace)
+        try:
+            _sync_if_there(workspace)
+        except Exception:  # one that fails keeps no other from its times; it is tried again
+            log.exception("The schedules of workspace %s could not be read.", workspace.pk)
     for gone in AgentSchedule.objects.exclude(workspace__archived_at=None):
         _remove(gone)
+    _remove_of_the_gone()
+
+
+def _sync_if_there(workspace: Workspace) -> None:
+    if Path(workspace.vault_path).is_dir():  # a disk that is away for a while is no reason to forget them
+        _sync(workspace)
 
 
 def _sync(workspace: Workspace) -> None:
@@ -80,8 +88,19 @@ def _change(row: AgentSchedule, wanted: Wanted) -> None:
 
 @transaction.atomic
 def _remove(row: AgentSchedule) -> None:
+    """That an operator switched it off is kept: a file that is away for a moment, or wrong, or a workspace in
+    the archive, would else switch it on."""
     PeriodicTask.objects.filter(name=_name(row)).delete()
-    AgentSchedule.objects.filter(pk=row.pk).delete()
+    AgentSchedule.objects.filter(pk=row.pk, is_on=True).delete()
+
+
+def _remove_of_the_gone() -> None:
+    """A workspace that is removed takes its schedules with it, and these do not know of it. They are read
+    first: each is made in one transaction with its schedule."""
+    there = list(PeriodicTask.objects.filter(task=TASK).values_list("pk", "name"))
+    known = {_name(row) for row in AgentSchedule.objects.all()}
+    if gone := [pk for pk, name in there if name not in known]:
+        PeriodicTask.objects.filter(pk__in=gone).delete()
 
 
 def _name(row: AgentSchedule) -> str:
@@ -91,14 +110,16 @@ def _name(row: AgentSchedule) -> str:
 def _put_clock(row: AgentSchedule) -> None:
     minute, hour, day, month, weekday = row.cron.split()
     zone = zone_of(row.time_zone)
-    crontab, _is_new = CrontabSchedule.objects.get_or_create(
-        minute=minute,
-        hour=hour,
-        day_of_month=day,
-        month_of_year=month,
-        day_of_week=_weekday(weekday),
-        timezone=getattr(zone, "key", None) or "UTC",
-    )
+    times = {
+        "minute": minute,
+        "hour": hour,
+        "day_of_month": day,
+        "month_of_year": month,
+        "day_of_week": _weekday(weekday),
+        "timezone": getattr(zone, "key", None) or "UTC",
+    }
+    # Nothing there makes them unique: two workers may have made the same one at once.
+    crontab = CrontabSchedule.objects.filter(**times).first() or CrontabSchedule.objects.create(**times)
     PeriodicTask.objects.update_or_create(
         name=_name(row),
         defaults={"task": TASK, "crontab": crontab, "args": json.dumps([row.pk]), "enabled": row.is_on},

@@ -60,7 +60,7 @@ def _beat(workspace: Workspace, agent: Agent, due: datetime) -> Came:
         waking.note(live, heartbeat.of(due, text))
         return Came(TickOutcome.STARTED, "", live)
     if Wake.objects.waiting().filter(session=live, kind=WakeKind.HEARTBEAT).exists():
-        waking.note(live, heartbeat.of(due, text), skipped=heartbeat.WAITS)
+        waking.note(live, heartbeat.of(due, ""), skipped=heartbeat.WAITS)
         return Came(TickOutcome.SKIPPED, heartbeat.WAITS, live)
     waking.note(live, heartbeat.of(due, text))
     return Came(TickOutcome.WOKEN, "", live)

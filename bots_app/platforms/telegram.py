@@ -1,6 +1,8 @@
 """Telegram by long polling. The only importer of its library."""
 
 import asyncio
+import logging
+import re
 import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -37,7 +39,10 @@ from bots_app.platforms.markdown import as_telegram
 
 R = TypeVar("R")
 
+log = logging.getLogger(__name__)
+
 warnings.filterwarnings("ignore", category=PTBDeprecationWarning)  # it warns itself of its own attribute
+warnings.filterwarnings("ignore", "Please use 'Bot.getUpdates'")  # but where that one can read nothing
 
 OFFICIAL = "https://api.telegram.org"
 HEARD = ["message", "callback_query"]
@@ -83,15 +88,36 @@ class TelegramPlatform:
 
     async def receive(self) -> AsyncGenerator[list[Incoming]]:
         while not self._is_closed.is_set():
-            with _explained():
+            offset, heard = await self._polled()
+            if heard:
+                yield heard
+            self._offset = offset
+
+    async def _polled(self) -> tuple[int, list[Incoming]]:
+        """What came, and from where to ask once it is taken."""
+        with _explained():
+            try:
                 updates = await self._bot.get_updates(
                     offset=self._offset, timeout=POLLS, allowed_updates=HEARD
                 )
-            heard = [each for update in updates if (each := self._understood(update))]
-            if heard:
-                yield heard
-            if updates:
-                self._offset = updates[-1].update_id + 1
+            except (KeyError, TypeError, ValueError, AttributeError):
+                return await self._polled_one_by_one()
+        heard = [each for update in updates if (each := self._understood(update))]
+        return max((each.update_id + 1 for each in updates), default=self._offset), heard
+
+    async def _polled_one_by_one(self) -> tuple[int, list[Incoming]]:
+        """The library takes all or none, so one that it cannot read would come again and again."""
+        asked = {"offset": self._offset, "allowed_updates": HEARD}
+        found, heard = await self._bot.do_api_request("getUpdates", asked), list[Incoming]()
+        for each in found:
+            try:
+                update = telegram.Update.de_json(each, self._bot)
+            except (KeyError, TypeError, ValueError, AttributeError):
+                log.exception("Update %s of Telegram cannot be read, and is left out.", each["update_id"])
+                continue
+            if said := self._understood(update):
+                heard.append(said)
+        return max((int(each["update_id"]) + 1 for each in found), default=self._offset), heard
 
     async def send(self, place: Place, text: str, *, buttons: Buttons = (), reply_to: str = "") -> str:
         where: dict[str, Any] = _at(place)
@@ -139,7 +165,11 @@ class TelegramPlatform:
     async def fetch(self, file: SentFile) -> bytes:
         with _explained():
             found = await self._bot.get_file(file.id)
-            return bytes(await found.download_as_bytearray())
+        try:
+            with _explained():
+                return bytes(await found.download_as_bytearray())
+        except TokenRefused as error:  # so the library reads every 404
+            raise Undeliverable(f"{file.name} is not there any more. Send it again.") from error
 
     async def answer_press(self, press_id: str, text: str) -> None:
         with _explained():
@@ -203,13 +233,14 @@ class TelegramPlatform:
         replied = message.reply_to_message
         if replied is not None and replied.from_user is not None and replied.from_user.id == self._bot.id:
             return True
-        return f"@{self._bot.username}".lower() in text.lower()
+        return self._our_name().search(text) is not None
 
     def _without_our_name(self, text: str) -> str:
-        name = f"@{self._bot.username}".lower()
-        while (at := text.lower().find(name)) >= 0:
-            text = text[:at].rstrip(" ") + text[at + len(name) :]
-        return text.strip()
+        return self._our_name().sub("", text).strip()
+
+    def _our_name(self) -> re.Pattern[str]:
+        """As a whole: other bots' names may begin with ours."""
+        return re.compile(rf" ?@{re.escape(str(self._bot.username))}(?!\w)", re.IGNORECASE | re.ASCII)
 
 
 def _files(message: telegram.Message) -> Iterator[SentFile]:

@@ -36,7 +36,8 @@ class Answer:
         self._chat = delivery.chat
         self._place = place_of(delivery.chat)
         self._manners = manners
-        self._messages: list[dict[str, Any]] = list(delivery.messages)
+        self._messages = [each for each in delivery.messages if "old" not in each]
+        self._old = [each for each in delivery.messages if "old" in each]  # they go once the new ones stand
         self._telling = Telling()
         self._news = asyncio.Event()
         self._began: float | None = None
@@ -101,15 +102,26 @@ class Answer:
     async def _finish(self) -> None:
         pieces = self._pieces()
         took_long = self._began is not None and monotonic() - self._began > TOOK_LONG
-        streamed = [each for each in self._messages if "last" not in each] if took_long else []
-        if streamed:
+        if took_long:
+            self._old += [{**each, "old": True} for each in self._messages if "last" not in each]
             self._messages = [each for each in self._messages if "last" in each]
         await self._show(pieces, partial(self._manners.politely, self._chat), is_last=True)
-        for each in [*streamed, *self._messages[len(pieces) :]]:
-            with suppress(Undeliverable, Unreachable):
-                delete = partial(self._platform.delete, self._place, each["id"])
-                await self._manners.politely(self._chat, delete)
+        self._old += [{**each, "old": True} for each in self._messages[len(pieces) :]]
+        self._messages = self._messages[: len(pieces)]
+        await self._take_back_old()
         await self._send_pictures()
+
+    async def _take_back_old(self) -> None:
+        """The row keeps each until it is gone: the text stands there once, whoever goes on with it."""
+        while self._old:
+            with suppress(Undeliverable):
+                delete = partial(self._platform.delete, self._place, self._old[0]["id"])
+                await self._manners.politely(self._chat, delete)
+            self._old.pop(0)
+            await self._stands()
+
+    async def _stands(self, card: dict[str, Any] | None = None) -> None:
+        await in_thread(delivering.stands)(self._delivery, [*self._messages, *self._old], card)
 
     def _pieces(self) -> list[str]:
         return split(self._telling.text, self._platform.max_length, self._platform.length)
@@ -133,7 +145,7 @@ class Answer:
         said = await say(partial(self._platform.send, self._place, piece, reply_to=reply_to))
         self._began = self._began or monotonic()
         self._messages.append({"id": said, "mark": mark, **({"last": True} if is_last else {})})
-        await in_thread(delivering.stands)(self._delivery, self._messages)
+        await self._stands()
 
     async def _change(self, number: int, piece: str, mark: str, say: Any) -> None:
         held = self._messages[number]
@@ -144,7 +156,7 @@ class Answer:
         except Undeliverable:  # somebody deleted it
             held["id"] = await say(partial(self._platform.send, self._place, piece))
         held["mark"] = mark
-        await in_thread(delivering.stands)(self._delivery, self._messages)
+        await self._stands()
 
     async def _send_pictures(self) -> None:
         names = named_in(self._telling.words)
@@ -157,8 +169,7 @@ class Answer:
                 with suppress(Undeliverable):  # the words are there
                     send = partial(self._platform.send_file, self._place, name, content)
                     await self._manners.politely(self._chat, send)
-                card = {"pictures": number + 1}
-                await in_thread(delivering.stands)(self._delivery, self._messages, card)
+                await self._stands({"pictures": number + 1})
 
 
 async def _may_always() -> None:

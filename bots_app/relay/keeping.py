@@ -11,9 +11,9 @@ from typing import Any
 from agents_app.sandboxes import walls
 from bots_app.models import BotState, PlatformName
 from bots_app.platforms import made
-from bots_app.platforms.base import Platform, PlatformError, TokenRefused
+from bots_app.platforms.base import Platform, PlatformError, SlowDown, TokenRefused
 from bots_app.relay.talking import Talk
-from bots_app.services import bots, delivering, pairing, saying
+from bots_app.services import bots, delivering, pairing, revoking, saying
 from bots_app.services.bots import Order
 from sessions_app.streaming import bus
 from sessions_app.threads import in_thread
@@ -71,6 +71,7 @@ class Keeper:
 
     async def _sweep(self) -> None:
         while True:
+            await in_thread(revoking.sweep)()
             await in_thread(pairing.sweep)()
             await in_thread(delivering.sweep)()
             await asyncio.sleep(SWEEPS_EVERY)
@@ -94,7 +95,7 @@ class Keeper:
                 continue
             wait = SHORTEST_WAIT if ended.has_run else min(wait * 2, LONGEST_WAIT)
             if not ended.is_ordered:
-                await self._until_news(platform, wait * (0.5 + self.jitter()))
+                await self._until_news(platform, max(wait * (0.5 + self.jitter()), ended.is_silent_for))
 
     async def _rest(self, platform: str, order: Order | None) -> None:
         if order is not None:
@@ -134,6 +135,7 @@ class Keeper:
             await in_thread(bots.is_now)(order.platform, BotState.FAILED, str(error))
         except PlatformError as error:
             log.warning("The bot on %s is away: %s", order.platform, error.__cause__ or error)
+            ended.is_silent_for = error.after if isinstance(error, SlowDown) else 0.0
             await in_thread(bots.is_now)(order.platform, BotState.RECONNECTING, str(error))
         except Exception:
             log.exception("The bot on %s broke off; it tries again.", order.platform)
@@ -179,6 +181,7 @@ class Ended:
     has_run: bool = False  # long enough to have been well
     is_ordered: bool = False  # somebody wants something else
     is_final: bool = False  # until somebody does
+    is_silent_for: float = 0.0  # seconds, as the platform asked for
 
 
 async def _looked_at(order: Order) -> tuple[str, str]:

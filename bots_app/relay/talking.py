@@ -12,7 +12,7 @@ from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any
 
-from django.db import DatabaseError
+from django.db import DatabaseError, DataError
 
 from bots_app.models import BotChat, Delivery, DeliveryKind
 from bots_app.platforms.base import (
@@ -40,6 +40,7 @@ log = logging.getLogger(__name__)
 LOOKS_EVERY = 2.0  # seconds: rings can be lost, rows cannot
 CARDS_EVERY = 10.0
 LARGEST_FILE = 20 << 20
+FETCHES = (0.0, 1.0, 2.0, 4.0, 8.0)  # seconds before each: one file is no reason to sign in anew
 
 Work = Callable[[int], Coroutine[Any, Any, None]]
 
@@ -83,9 +84,9 @@ class Talk:
         for each in said:
             try:
                 await self._hear_one(each)
-            except DatabaseError:
-                raise  # it was not taken, and comes again
-            except Exception:
+            except Exception as error:
+                if isinstance(error, DatabaseError) and not isinstance(error, DataError):
+                    raise  # it was not taken, and comes again
                 log.exception("Update %s of %s is left out.", each.update_id, self._platform.name)
 
     async def _hear_one(self, said: Incoming) -> None:
@@ -178,19 +179,24 @@ class Talk:
 
     async def _say(self, said: Said) -> None:
         try:
-            files = [await self._fetched(file) for file in said.files[:MOST]]
+            files = [await self._fetched(said.lead.chat, file) for file in said.files[:MOST]]
         except Undeliverable as error:
             await in_thread(opening.refuse)(said, str(error))
             return
         await in_thread(opening.say)(said, files)
 
-    async def _fetched(self, file: dict[str, Any]) -> Given:
+    async def _fetched(self, chat: BotChat, file: dict[str, Any]) -> Given:
         if int(file["size"]) > LARGEST_FILE:
             raise Undeliverable(
                 f"{file['name']} is larger than {LARGEST_FILE >> 20} MB, so I did not take it."
             )
         found = SentFile(str(file["id"]), str(file["name"]), int(file["size"]))
-        return Given(found.name, await self._platform.fetch(found))
+        for wait in FETCHES:
+            await asyncio.sleep(wait)
+            with suppress(Unreachable):
+                fetch = partial(self._platform.fetch, found)
+                return Given(found.name, await self._manners.politely(chat, fetch))
+        raise Undeliverable(f"{found.name} could not be fetched, so I did not take it. Send it again.")
 
     async def _deliver(self, kind: DeliveryKind, chat: int) -> None:
         while (delivery := await in_thread(delivering.next_of)(chat, kind)) is not None:

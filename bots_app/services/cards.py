@@ -24,6 +24,7 @@ from permissions_app.rules.suggestions import PatternScope
 from sessions_app.access.caller import Caller
 from sessions_app.errors import ParachuteError
 from sessions_app.models.session import OF_BOTS
+from sessions_app.storable import visible
 
 ELSEWHERE_FIRST = timedelta(seconds=10)  # who sits in the page answers there, and their phone is silent
 LONGEST_LABEL = 60
@@ -98,12 +99,12 @@ def was_shown(delivery: Delivery, messages: list[dict[str, Any]], as_what: Shown
 
 
 def _approval(delivery: Delivery, request: ToolRequest, longest: int) -> Shown:
-    about = json.dumps(request.input, indent=2, ensure_ascii=False)
+    about = visible(json.dumps(request.input, indent=2, ensure_ascii=False))
     head = _("**%(agent)s** wants to use **%(tool)s**.") % {
         "agent": request.agent_name,
         "tool": request.tool_name,
     }
-    text = f"{head}\n{request.why}\n\n```\n{about}\n```"
+    text = f"{head}\n{visible(request.why)}\n\n```\n{about}\n```"
     deny = Button(_("Do not allow"), _data(delivery, "n"))
     if len(text) > longest // 2 or "```" in about:  # nobody allows what they could not read
         left = _("It is too long to be shown here whole. Look at it in the inbox of the page.")
@@ -138,7 +139,7 @@ def _question(delivery: Delivery, request: ToolRequest, longest: int) -> Shown:
         buttons.append(Button(_("Done"), _data(delivery, "d")))
     if not options:
         text += "\n" + _("Answer it on the page, in your inbox.")
-    return Shown(text[: longest - 10], tuple(buttons), OPEN)
+    return Shown(visible(text)[: longest - 10], tuple(buttons), OPEN)
 
 
 def _over(delivery: Delivery, request: ToolRequest) -> Shown:
@@ -146,7 +147,7 @@ def _over(delivery: Delivery, request: ToolRequest) -> Shown:
     head = _("**%(agent)s**, %(tool)s") % {"agent": request.agent_name, "tool": request.tool_name}
     if request.status == RequestStatus.EXPIRED and not request.is_question:
         late = _("Nobody answered in time. You may still allow it; the agent is told then.")
-        about = json.dumps(request.input, indent=2, ensure_ascii=False)[:LONGEST_LATE]
+        about = visible(json.dumps(request.input, indent=2, ensure_ascii=False))[:LONGEST_LATE]
         is_whole = len(about) < LONGEST_LATE and "```" not in about
         button = (Button(_("Allow it now"), _data(delivery, "y")),) if is_whole else ()
         return Shown(f"{head}\n```\n{about}\n```\n_{late}_", button, LATE)

@@ -18,7 +18,7 @@ from bots_app.services.opening import Said
 from sessions_app.access.models import TrustLevel, Workspace
 from sessions_app.errors import NotFound
 from sessions_app.files.folders import Folder
-from sessions_app.models import Session, SessionKind, Turn, TurnStatus
+from sessions_app.models import SessionKind, Turn, TurnStatus
 
 HELP = """Say something, and I answer. What I can do besides:
 
@@ -136,10 +136,10 @@ def _today(workspace: Workspace) -> str:
 
 
 def _agent(chat: BotChat, said: Said) -> str:
-    session: Session | None = chat.session
-    if session is not None:
-        return session.agent_slug
-    return chat.agent or said.lead.bot_user.agent or said.lead.bot_user.workspace.default_agent
+    user, session = said.lead.bot_user, chat.session
+    if user.agent:
+        return user.agent
+    return session.agent_slug if session else chat.agent or user.workspace.default_agent
 
 
 def _open_turns(chat: BotChat) -> list[Turn]:

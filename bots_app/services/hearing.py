@@ -30,9 +30,9 @@ ELSEWHERE = "This group belongs to another workspace than you do, so I do not an
 def hear(platform: str, said: Incoming) -> BotChat | None:
     """The chat in which there is something to answer now."""
     user = people.find(platform, said.who.user_id) if said.who.is_person else None
-    if said.who.is_person and linking.is_code(said.text):
-        if said.place.is_group:
-            return None  # others read it there: it is none any more
+    if said.place.is_group and linking.void(said.text):
+        return None  # others have read it there: it is none any more
+    if said.who.is_person and not said.place.is_group and linking.is_code(said.text):
         if linking.use(platform, said):
             return None
         if user is not None:
@@ -92,7 +92,9 @@ def _take(platform: str, said: Incoming, chat: BotChat, user: BotUser) -> bool:
                 bot_user=user,
                 message_id=said.message_id,
                 text=storable(said.text),
-                files=[{"id": each.id, "name": each.name, "size": each.size} for each in said.files],
+                files=storable(
+                    [{"id": each.id, "name": each.name, "size": each.size} for each in said.files]
+                ),
                 album=said.album,
             )
     except IntegrityError:
@@ -129,6 +131,8 @@ def _is_of_a_burst(said: Incoming, chat: BotChat, user: BotUser) -> bool:
         return False
     if said.album and last.album == said.album:
         return True
+    if last.together is not None:
+        return False  # that is on its way already: this is another message
     return chat.burst_at is not None and chat.burst_at > timezone.now() - BURST
 
 

@@ -22,7 +22,7 @@ from bots_app.models import (
 )
 from bots_app.platforms.base import Incoming
 from bots_app.services import saying
-from bots_app.services.places import chat_of, usual_trust
+from bots_app.services.places import chat_of, hold, usual_trust
 from sessions_app.access.caller import MAY_WRITE, Caller
 from sessions_app.access.models import Workspace, digest
 from sessions_app.access.services import caller_of_user
@@ -30,7 +30,9 @@ from sessions_app.errors import Forbidden
 from sessions_app.storable import storable
 
 LIVES = timedelta(minutes=10)
-SAID = re.compile(r"/(?:start|link)\s+([\w-]{20,64})\s*")
+LONGEST_READ = 4_096  # characters in which a word is looked for
+SAID = re.compile(r"\s*/(?:start|link)\s+([\w-]{20,64})\s*")
+SOMEWHERE = re.compile(r"[\w-]{20,64}")
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,12 @@ def is_code(text: str) -> bool:
     return SAID.fullmatch(text) is not None
 
 
+def void(text: str) -> bool:
+    """Where others read it, wherever it stands among other words."""
+    digests = [digest(each) for each in SOMEWHERE.findall(text[:LONGEST_READ])]
+    return bool(digests) and bool(LinkCode.objects.filter(digest__in=digests).update(used_at=timezone.now()))
+
+
 @transaction.atomic
 def use(platform: str, said: Incoming) -> bool:
     """Links the account, and lets it in where it was not: its person is in already."""
@@ -65,6 +73,7 @@ def use(platform: str, said: Incoming) -> bool:
     if code is None or not LinkCode.objects.filter(pk=code.pk, used_at=None).update(used_at=timezone.now()):
         return False
     chat = chat_of(platform, said.place)
+    hold(chat.pk)
     user = _linked(platform, said, code.user, chat)
     if user is None:
         return False
@@ -72,12 +81,6 @@ def use(platform: str, said: Incoming) -> bool:
     told = _("This chat is linked to %(name)s. It is yours alone, and I ask you here when something waits.")
     saying.notice(chat, f"linked:{code.pk}", told % {"name": code.user.get_username()})
     return True
-
-
-def unlink(user: BotUser) -> None:
-    BotUser.objects.filter(pk=user.pk).update(user=None)
-    if user.direct is not None:
-        BotChat.objects.filter(pk=user.direct.pk).update(session=None)
 
 
 def _linked(platform: str, said: Incoming, person: User, chat: BotChat) -> BotUser | None:

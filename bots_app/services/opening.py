@@ -1,17 +1,22 @@
 """What somebody said who was let in becomes a message to their chat's session: once, whatever dies."""
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from agents_app.turns.said.abort import stop
 from agents_app.turns.said.opening import Opened, Opening, open_turn
 from bots_app.models import BotChat, BotUser, Heard, HeardState, PairingRequest
 from bots_app.services import people, saying
 from bots_app.services.hearing import BURST, LARGEST, TOO_LONG
+from bots_app.services.places import hold
 from sessions_app.errors import (
     Forbidden,
     ModelNotAllowed,
@@ -22,6 +27,10 @@ from sessions_app.errors import (
     TrustTooHigh,
 )
 from sessions_app.files.attachments import Given
+from sessions_app.incidents import incident
+from sessions_app.models import Turn
+
+log = logging.getLogger(__name__)
 
 QUIET = timedelta(seconds=0.3)  # within it there may be more of what somebody says
 COMMAND = "/"
@@ -99,7 +108,7 @@ def _quoted(chat: BotChat) -> str:
 
 def say(said: Said, files: list[Given]) -> None:
     """Opens the turn; or somebody is told why not."""
-    chat, user = said.lead.chat, said.lead.bot_user
+    chat, user = said.lead.chat, people.now(said.lead.bot_user)
     if not people.is_let_in(user):
         refuse(said)
         return
@@ -112,11 +121,26 @@ def say(said: Said, files: list[Given]) -> None:
     except ParachuteError as error:
         refuse(said, error.message)
         return
+    reply_to = said.lead.message_id if chat.is_group else ""
+    with _answered(user, chat, opened, reply_to) as is_in:
+        if is_in:
+            mine = Heard.objects.filter(pk__in=[row.pk for row in said.rows], state=HeardState.WAITING)
+            mine.update(state=HeardState.DONE, turn=opened.turn_id)
+
+
+@contextmanager
+def _answered(user: BotUser, chat: BotChat, opened: Opened, reply_to: str) -> Iterator[bool]:
+    """Whoever was put out while the turn was opened is not answered, and it is stopped. Who puts them out
+    after this waits for it, and finds the turn that is written down within."""
     with transaction.atomic():
-        mine = Heard.objects.filter(pk__in=[row.pk for row in said.rows], state=HeardState.WAITING)
-        mine.update(state=HeardState.DONE, turn=opened.turn_id)
-        BotChat.objects.filter(pk=chat.pk).update(session=opened.session_id)
-        saying.answer(chat, opened.turn_id, reply_to=said.lead.message_id if chat.is_group else "")
+        hold(chat.pk)
+        is_in = people.is_still_in(user)
+        if is_in:
+            BotChat.objects.filter(pk=chat.pk).update(session=opened.session_id)
+            saying.answer(chat, opened.turn_id, reply_to=reply_to)
+        yield is_in
+    if not is_in:
+        stop(Turn.objects.get(pk=opened.turn_id), f"bot:{user.pk}")
 
 
 def refuse(said: Said, why: str = "") -> None:
@@ -136,12 +160,17 @@ def answer_approved(platform: str) -> int:
     waiting = PairingRequest.objects.filter(platform=platform, answers_at__isnull=False)
     requests = list(waiting.select_related("chat__session", "bot_user__workspace", "bot_user__user"))
     for request in requests:
-        _answer_first(request)
+        try:
+            _answer_first(request)
+        except DatabaseError:
+            raise
+        except Exception as error:  # noqa: BLE001 - it is logged as an incident
+            _not_answered(request, incident(log, f"The first answer to {request.pk}", error).message)
     return len(requests)
 
 
 def _answer_first(request: PairingRequest) -> None:
-    user, chat = request.bot_user, request.chat
+    user, chat = people.now(request.bot_user) if request.bot_user else None, request.chat
     texts = [each["text"] for each in request.messages[: request.seen]]
     text = "\n\n".join(each for each in texts if each and not each.startswith(COMMAND))
     mine = PairingRequest.objects.filter(pk=request.pk, answers_at__isnull=False)
@@ -151,15 +180,19 @@ def _answer_first(request: PairingRequest) -> None:
     try:
         opened = _opened(user, chat, text, [], f"pairing:{request.pk}")
     except ParachuteError as error:
-        with transaction.atomic():
-            mine.update(answers_at=None)
-            saying.notice(chat, f"not-answered:{request.pk}", error.message)
+        _not_answered(request, error.message)
         return
-    with transaction.atomic():
+    with _answered(user, chat, opened, str(request.messages[0]["id"])) as is_in:
         mine.update(answers_at=None)
-        BotChat.objects.filter(pk=chat.pk).update(session=opened.session_id)
-        saying.answer(chat, opened.turn_id, reply_to=str(request.messages[0]["id"]))
-        _remember_turn(request, user, chat, opened)
+        if is_in:
+            _remember_turn(request, user, chat, opened)
+
+
+@transaction.atomic
+def _not_answered(request: PairingRequest, why: str) -> None:
+    PairingRequest.objects.filter(pk=request.pk).update(answers_at=None)
+    if request.chat is not None:
+        saying.notice(request.chat, f"not-answered:{request.pk}", why)
 
 
 def _remember_turn(request: PairingRequest, user: BotUser, chat: BotChat, opened: Opened) -> None:
@@ -187,12 +220,15 @@ def _opened(user: BotUser, chat: BotChat, text: str, files: list[Given], key: st
             return open_turn(caller, opening, key=f"{key}:{session_id.hex}")
         except TAKES_NO_MORE:
             pass  # it was deleted or ended, or may have more than this person: another one begins
-    agent = chat.agent or user.agent or None
+    agent = user.agent or chat.agent or None
     opening = Opening(text, workspace=user.workspace.slug, agent=agent, attachments=tuple(files))
     return open_turn(caller, opening, key=key)
 
 
 def _session_of(chat: BotChat, user: BotUser) -> UUID | None:
+    """Not one of another agent, for who was let in to one alone."""
     if chat.session is None or chat.session.workspace_id != user.workspace_id:
+        return None
+    if user.agent and chat.session.agent_slug != user.agent:
         return None
     return chat.session.pk

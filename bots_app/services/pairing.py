@@ -24,7 +24,7 @@ from bots_app.models import (
     PairingStatus,
 )
 from bots_app.platforms.base import Incoming
-from bots_app.services import saying
+from bots_app.services import people, saying
 from bots_app.services.owners import note, owned_by, refuse
 from bots_app.services.places import bind, chat_of
 from permissions_app.audit import Outcome
@@ -248,7 +248,8 @@ def _resolved(caller: Caller, request_id: UUID, status: PairingStatus, **more: A
 
 
 def _let_in(caller: Caller, request: PairingRequest, workspace: Workspace, wanted: Approval) -> BotUser:
-    """An account that came in by another way meanwhile is let in as it is wanted here."""
+    """An account that came in by another way meanwhile is let in as it is wanted here; a person who may do
+    nothing there by themselves, as a guest."""
     given = {
         "display": request.platform_user_display,
         "workspace": workspace,
@@ -265,4 +266,7 @@ def _let_in(caller: Caller, request: PairingRequest, workspace: Workspace, wante
         revoked_at=None,
         defaults=given,
     )
+    if not people.is_let_in(user):
+        BotUser.objects.filter(pk=user.pk).update(user=None)
+        BotChat.objects.filter(pk=user.direct_id or 0).update(session=None)
     return user

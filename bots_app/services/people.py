@@ -17,6 +17,17 @@ def find(platform: str, platform_user_id: str) -> BotUser | None:
     return user if user is not None and is_let_in(user) else None
 
 
+def now(user: BotUser) -> BotUser:
+    """As they are at this moment: they may have been put out since somebody looked."""
+    found: BotUser = BotUser.objects.select_related("workspace", "user").get(pk=user.pk)
+    return found
+
+
+def is_still_in(user: BotUser) -> bool:
+    """And nobody puts them out before this transaction ends."""
+    return BotUser.objects.select_for_update().filter(pk=user.pk, revoked_at=None).first() is not None
+
+
 def is_let_in(user: BotUser) -> bool:
     if not user.is_in or user.workspace.archived_at is not None:
         return False

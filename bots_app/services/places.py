@@ -23,6 +23,12 @@ def place_of(chat: BotChat) -> Place:
     return Place(chat.chat_id, chat.thread_id, is_group=chat.is_group, title=chat.title)
 
 
+def hold(chat_id: int | None) -> None:
+    """Until this transaction ends. A chat before its people, everywhere: two that wait for each other end in
+    an error for both."""
+    BotChat.objects.select_for_update().filter(pk=chat_id or 0).first()
+
+
 def bind(chat: BotChat, workspace: Workspace) -> bool:
     """A group belongs to the workspace of who first spoke to the bot there. Whether that is this one."""
     free = BotChat.objects.filter(pk=chat.pk, workspace=None)

@@ -1,6 +1,7 @@
 """How somebody is put out again."""
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -8,8 +9,10 @@ from agents_app.turns.said.abort import stop
 from bots_app.models import BotChat, BotUser, Delivery, DeliveryState, Heard, HeardState
 from bots_app.services import saying
 from bots_app.services.owners import note, owned_by, refuse
+from bots_app.services.places import hold
 from permissions_app.audit import Outcome
-from sessions_app.access.caller import Caller
+from permissions_app.audit.entry import PLATFORM
+from sessions_app.access.caller import NOBODY, Caller
 from sessions_app.errors import NotFound
 from sessions_app.models import Turn
 
@@ -27,15 +30,24 @@ def revoke(caller: Caller, platform: str, platform_user_id: str) -> None:
     put_out(user, caller)
 
 
+def sweep() -> None:
+    """Those whose time is over."""
+    over = BotUser.objects.filter(revoked_at=None, expires_at__lte=timezone.now())
+    for user in over.select_related("direct"):
+        put_out(user, Caller(NOBODY, PLATFORM))
+
+
 @transaction.atomic
 def put_out(user: BotUser, caller: Caller) -> None:
+    hold(user.direct_id)
     if not BotUser.objects.filter(pk=user.pk, revoked_at=None).update(revoked_at=timezone.now()):
         return
     waiting = Heard.objects.filter(bot_user=user, state=HeardState.WAITING)
     waiting.update(state=HeardState.REFUSED)
     turns = Heard.objects.filter(bot_user=user, turn__isnull=False).values("turn")
     open_turns = list(Turn.objects.open().filter(pk__in=turns))
-    Delivery.objects.filter(turn__in=open_turns, state=DeliveryState.WAITING).delete()
+    theirs = Q(turn__in=turns) | Q(chat=user.direct_id or 0)
+    Delivery.objects.filter(theirs, state=DeliveryState.WAITING).delete()
     transaction.on_commit(lambda: _stop(open_turns, caller), robust=True)
     if (chat := user.direct) is not None:
         BotChat.objects.filter(pk=chat.pk).update(session=None)

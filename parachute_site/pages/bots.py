@@ -177,8 +177,8 @@ def unlink(request: HttpRequest, user_id: int) -> HttpResponse:
     caller = caller_in(request)
     for user in reading.linked(caller):
         if user.pk == user_id:
-            linking.unlink(user)
-            messages.success(request, _("The account is not yours here any more."))
+            revoking.put_out(user, caller_in(request))
+            messages.success(request, _("The account is not yours here any more, and is not let in."))
     return redirect("bots")
 
 

@@ -25,6 +25,8 @@ from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 from pygments.token import STANDARD_TYPES
 
+from sessions_app.storable import visible
+
 LONGEST = 200_000  # characters; of what is longer the beginning is shown, as it was written
 DEEPEST = 100  # ammonia takes seconds for a hundred thousand quotes in each other
 LONGEST_COLOURED = 20_000
@@ -62,7 +64,6 @@ SCHEMES = {"http", "https", "mailto"}
 # Not those of an address in <>. A character that is in no text stands in for the `<` until cmark is done.
 _TAG = re.compile(r"<(?=[a-zA-Z/!?])(?!(?:https?://|mailto:)[^\s<>]*>)")
 _LESS = "\ue000"
-_TURNS_TEXT_AROUND = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _CODE = re.compile(r'<pre><code(?: class="language-([^"]*)")?>(.*?)</code></pre>', re.DOTALL)
 _IMAGE = re.compile(r'<img src="([^"]*)" alt="([^"]*)"(?: title="[^"]*")? />')
 _LINK = re.compile(r'<a href="(?!https?://|mailto:)([^"]*)"(?: title="[^"]*")?>(.*?)</a>', re.DOTALL)
@@ -72,11 +73,6 @@ _IN_CODE = re.compile(r"(<pre>.*?</pre>|<code>.*?</code>)", re.DOTALL)
 _HEADING = re.compile(r"<(/?)h([12])>")
 _BOX = re.compile(r'<input type="checkbox"( checked="")? disabled="" />')
 _formatter = HtmlFormatter(nowrap=True)
-
-
-def visible(text: str) -> str:
-    """The characters that turn the order of text around are shown by name: nobody reads what is not there."""
-    return _TURNS_TEXT_AROUND.sub(lambda found: f"\N{REPLACEMENT CHARACTER}U+{ord(found[0]):04X}", text)
 
 
 class Links(Hashable, Protocol):

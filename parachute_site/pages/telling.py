@@ -15,11 +15,12 @@ from django.utils.dateparse import parse_datetime
 from django.utils.functional import SimpleLazyObject
 
 from parachute_site.pages import tools
-from parachute_site.pages.markup import Links, markdown, visible
+from parachute_site.pages.markup import Links, markdown
 from permissions_app.models import ToolRequest
 from permissions_app.rules.tools import REACH
 from sessions_app.models import EventType, Session
 from sessions_app.models.event import TERMINAL
+from sessions_app.storable import visible
 
 Event = Mapping[str, Any]
 LEAST_COST = 0.0005  # dollars; what is less would be shown as nothing

@@ -12,8 +12,8 @@ from typing import Any, TypeGuard
 
 from django.utils.translation import gettext as _
 
-from parachute_site.pages.markup import visible
 from permissions_app.rules.tools import MEANWHILE, REACH
+from sessions_app.storable import visible
 
 LONGEST_LINE = 160
 LONGEST_SHOWN = 10_000  # characters of an input or a result; the API has the rest

@@ -1,6 +1,6 @@
 from django.template import Library
 
-from parachute_site.pages import markup
+from sessions_app.storable import visible
 
 register = Library()
-register.filter("visible", markup.visible)
+register.filter("visible", visible)

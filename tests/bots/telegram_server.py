@@ -41,6 +41,8 @@ class TelegramServer(Town):
         self.sent_files: list[tuple[str, str, bytes]] = []
         self.closed: set[str] = set()
         self.refuses_marks = False
+        self.silent_polls = 0  # seconds for which the next poll is told to be silent
+        self.has_lost_files = 0  # with which status it says so
         self.is_down = False
 
     async def begin(self) -> None:
@@ -97,6 +99,9 @@ class TelegramServer(Town):
         press = {"id": press_id, "from": self._person(who), "chat_instance": "1", "data": data}
         self._update({"callback_query": {**press, "message": message}})
         return press_id
+
+    def sends_what_nobody_knows(self) -> None:
+        self._update({"message": {"message_id": 1}})
 
     def repeat_last(self) -> None:
         """The same update once more."""
@@ -221,6 +226,14 @@ class TelegramServer(Town):
 
     async def _get_updates(self, given: dict[str, Any]) -> web.Response:
         self.polls += 1
+        if after := self.silent_polls:
+            self.silent_polls = 0
+            told = {
+                "error_code": 429,
+                "description": "Too Many Requests",
+                "parameters": {"retry_after": after},
+            }
+            return web.json_response({"ok": False, **told}, status=429)
         offset = int(given.get("offset", 0) or 0)
         while self._updates and self._updates[0]["update_id"] < offset:
             self._updates.popleft()
@@ -244,6 +257,8 @@ class TelegramServer(Town):
         return found
 
     async def _file(self, request: web.Request) -> web.Response:
+        if self.has_lost_files:
+            return web.Response(status=self.has_lost_files, text="It is not here.")
         return web.Response(body=self._uploaded[request.match_info["path"].rpartition("/")[2]])
 
 

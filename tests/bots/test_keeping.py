@@ -150,6 +150,16 @@ async def test_a_platform_that_is_away_is_tried_again(town: TelegramServer) -> N
         await town.reads(EVE, "somebody has decided")
 
 
+async def test_who_asks_for_silence_is_not_asked_again_before(town: TelegramServer) -> None:
+    town.silent_polls = 1  # second
+    async with kept():
+        away = await until("telegram", lambda bot: bot.state == "reconnecting")
+        assert "silence" in away.problem
+        told = asyncio.get_running_loop().time()
+        await until("telegram", lambda bot: bot.state == "running")
+        assert asyncio.get_running_loop().time() - told > 0.8
+
+
 async def test_one_process_speaks_for_a_bot(town: TelegramServer) -> None:
     async with kept("here"):
         await until("telegram", lambda bot: bot.state == "running")

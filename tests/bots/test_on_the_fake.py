@@ -6,11 +6,12 @@ from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import DataError
 
 from agents_app.runtimes.scripted import Say, ScriptedRuntime, Use
-from agents_app.turns.said.opening import Opening, open_turn
+from agents_app.turns.said.opening import Opened, Opening, open_turn
 from bots_app.models import BotChat, BotUser, Delivery
-from bots_app.platforms.base import Incoming, Place
+from bots_app.platforms.base import Incoming, Place, Unreachable
 from bots_app.platforms.fake import FakePlatform
 from bots_app.relay import answering
 from bots_app.services import hearing
@@ -22,7 +23,7 @@ from sessions_app.models import Session
 from sessions_app.threads import in_thread
 from tests.agents_app.engine import pause
 from tests.asked import asks, run_out
-from tests.bots.conftest import talking
+from tests.bots.conftest import let_in, talking
 from tests.bots.fake_town import FakeTown
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -195,6 +196,68 @@ async def test_what_nobody_foresaw_is_told_by_a_number_and_tried_again(
     town.says(GUESTS, "hello")
     await town.reads(GUESTS, "ok")
     assert failed == ["ok"]
+
+
+async def test_an_answer_that_took_long_stands_there_once_whatever_fails(
+    town: FakeTown, worker: ScriptedRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answering, "TOOK_LONG", 0.0)
+    delete, failed = FakePlatform.delete, list[str]()
+
+    async def fails_once(self: FakePlatform, place: Place, message_id: str) -> None:
+        if not failed:
+            failed.append(message_id)
+            raise Unreachable("It does not answer.")
+        await delete(self, place, message_id)
+
+    monkeypatch.setattr(FakePlatform, "delete", fails_once)
+    stands = pause()
+    worker.scripts["story"] = [Say("Once upon a time."), stands, Say("The end.")]
+    town.says(GUESTS, "a story")
+    await town.reads(GUESTS, "Once upon a time.")
+    stands.go_on.set()
+    await town.until(lambda: town.texts(GUESTS) == ["Once upon a time.\n\nThe end."])
+    assert failed
+
+
+async def test_an_answer_to_who_was_let_in_that_fails_stops_nobody_else(
+    town: FakeTown, worker: ScriptedRuntime, as_ada: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(caller: Caller, opening: Opening, **more: Any) -> Opened:
+        if opening.message == "let me in":
+            raise ZeroDivisionError
+        return open_turn(caller, opening, **more)
+
+    monkeypatch.setattr("bots_app.services.opening.open_turn", breaks)
+    town.says("44", "let me in")
+    await town.reads("44", "somebody has decided")
+    await let_in(as_ada, "44")
+    await town.reads("44", "not foreseen")
+    town.says(GUESTS, "hello")
+    await town.reads(GUESTS, "ok")
+
+
+async def test_what_no_database_keeps_is_left_out_and_stops_nobody(
+    town: FakeTown, worker: ScriptedRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hear = hearing.hear
+
+    def breaks(platform: str, said: Incoming) -> BotChat | None:
+        if said.text == "breaks":
+            raise DataError
+        return hear(platform, said)
+
+    monkeypatch.setattr(hearing, "hear", breaks)
+    town.says(ADAS, "breaks")
+    town.says(GUESTS, "hello")
+    await town.reads(GUESTS, "ok")
+
+
+async def test_what_turns_text_around_is_seen_before_it_is_allowed(town: FakeTown, as_ada: Caller) -> None:
+    opened = await in_thread(_said_by_guest)(as_ada)
+    await in_thread(asks)(opened, input={"place": "Graz \u202egnp.exe"})
+    card = await town.reads(ADAS, "wants to use")
+    assert "Graz \ufffdU+202Egnp.exe" in card
 
 
 async def test_an_answer_that_took_long_ends_as_a_new_message(

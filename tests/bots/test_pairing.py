@@ -1,6 +1,7 @@
 """Who may decide about whom, by the API, the page and the console; and what a stranger can cost."""
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -10,9 +11,10 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.utils import timezone
 
+from agents_app.turns.said.opening import open_turn
 from bots_app.models import Bot, BotChat, BotState, BotUser, Delivery, Heard, PairingRequest
-from bots_app.platforms.base import Incoming, Place, Who
-from bots_app.services import bots, hearing, linking, opening, pairing
+from bots_app.platforms.base import Incoming, Place, SentFile, Who
+from bots_app.services import bots, hearing, linking, opening, pairing, people, revoking, saying
 from bots_app.services.pairing import Approval
 from bots_app.suspicion import looks_like_orders
 from permissions_app.audit import Entry
@@ -207,6 +209,150 @@ def test_a_day_has_so_many_messages(
     assert Heard.objects.count() == 3
 
 
+def test_who_is_put_out_before_their_words_are_opened_reaches_no_model(
+    eve_knocks: PairingRequest, as_ada: Caller
+) -> None:
+    """Between them lies all the time that their files take."""
+    pairing.approve(as_ada, eve_knocks.pk, Approval("vault"))
+    knocks(text="with files")
+    Heard.objects.update(said_at=timezone.now() - opening.QUIET)
+    said = opening.next_said(BotChat.objects.get().pk)
+    assert said is not None
+    revoking.revoke(as_ada, "telegram", EVE)
+    opening.say(said, [])
+    assert opening.answer_approved("telegram") == 1
+    assert Turn.objects.count() == 0
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_who_is_put_out_while_their_words_are_opened_is_stopped(
+    eve_knocks: PairingRequest, as_ada: Caller, monkeypatch: pytest.MonkeyPatch, is_first: bool
+) -> None:
+    pairing.approve(as_ada, eve_knocks.pk, Approval("vault"))
+
+    def put_out_meanwhile(*args: Any, **more: Any) -> Any:
+        opened = open_turn(*args, **more)
+        revoking.revoke(as_ada, "telegram", EVE)
+        return opened
+
+    monkeypatch.setattr(opening, "open_turn", put_out_meanwhile)
+    if is_first:
+        opening.answer_approved("telegram")
+    else:
+        knocks(text="and more")
+        Heard.objects.update(said_at=timezone.now() - opening.QUIET)
+        said = opening.next_said(BotChat.objects.get().pk)
+        assert said is not None
+        opening.say(said, [])
+    assert Turn.objects.get().status == "aborted"
+    assert not Delivery.objects.filter(kind="answer").exists()
+
+
+def test_who_was_let_in_to_one_agent_speaks_to_no_other(
+    eve_knocks: PairingRequest, as_ada: Caller, workspace: Workspace
+) -> None:
+    """Whatever was chosen in their chat before, or in a group by others."""
+    Path(workspace.vault_path, "Agents").mkdir(exist_ok=True)
+    for name in ("reader", "writer"):
+        text = f"---\nname: {name}\ndescription: An agent.\n---\nYou are {name}.\n"
+        Path(workspace.vault_path, "Agents", f"{name}.md").write_text(text)
+    pairing.approve(as_ada, eve_knocks.pk, Approval("vault"))
+    BotChat.objects.update(agent="writer")
+    opening.answer_approved("telegram")
+    assert Session.objects.get().agent_slug == "writer"
+    BotUser.objects.update(agent="reader")
+    for _ in range(2):
+        knocks(text="and now?")
+        Heard.objects.update(said_at=timezone.now() - opening.QUIET)
+        said = opening.next_said(BotChat.objects.get().pk)
+        assert said is not None
+        opening.say(said, [])
+    told = Session.objects.order_by("created_at").values_list("agent_slug", flat=True)
+    assert list(told) == ["writer", "reader"]
+
+
+def test_a_word_that_others_have_read_links_nobody(
+    workspace: Workspace, as_ben: Caller, as_ada: Caller
+) -> None:
+    code = linking.make(as_ben).code
+    knocks(text=f"oh, /link {code} was it?", chat="-100", is_person=False)
+    knocks(PETE, text=f"/link {code}")
+    assert BotUser.objects.count() == 0
+
+
+def test_an_account_that_is_unlinked_is_let_in_no_more(
+    workspace: Workspace, as_ben: Caller, ben: User, enter: Any
+) -> None:
+    """Nobody but themselves had let them in; they may be put out of the workspace next."""
+    knocks(text=f"/link {linking.make(as_ben).code}")
+    bens = enter(ben)
+    bens.post(f"/bots/unlink/{BotUser.objects.get().pk}")
+    assert people.find("telegram", EVE) is None
+
+
+def test_an_account_goes_with_its_person(workspace: Workspace, as_ben: Caller, ben: User) -> None:
+    knocks(text=f"/link {linking.make(as_ben).code}")
+    ben.delete()
+    assert people.find("telegram", EVE) is None
+
+
+def test_who_has_no_rights_of_their_own_any_more_is_let_in_as_a_guest(
+    workspace: Workspace, as_ben: Caller, ben: User, as_ada: Caller
+) -> None:
+    knocks(text=f"/link {linking.make(as_ben).code}")
+    Membership.objects.filter(user=ben).delete()
+    knocks(text="may I come back?")
+    pairing.approve(as_ada, asked().pk, Approval("vault"))
+    user = people.find("telegram", EVE)
+    assert user is not None
+    assert user.user is None
+
+
+def test_what_is_said_bit_by_bit_is_counted_once_only_where_it_is_one_message(
+    eve_knocks: PairingRequest, as_ada: Caller
+) -> None:
+    pairing.approve(as_ada, eve_knocks.pk, Approval("vault", messages_per_day=2))
+    chat = BotChat.objects.get()
+    for number in range(4):
+        knocks(text=f"number {number}")
+        Heard.objects.update(said_at=timezone.now() - opening.QUIET)
+        if said := opening.next_said(chat.pk):
+            opening.say(said, [])
+    assert Turn.objects.count() == 2
+    assert Delivery.objects.filter(text__startswith="That is all for today").count() == 1
+
+
+def test_a_files_name_is_kept_as_what_every_database_takes(
+    eve_knocks: PairingRequest, as_ada: Caller
+) -> None:
+    pairing.approve(as_ada, eve_knocks.pk, Approval("vault"))
+    file = SentFile("1", "a\0\ud800.txt", 1)
+    who = Who(EVE, "Eve")
+    hearing.hear("telegram", Incoming("9", Place(EVE), who, "9", timezone.now(), files=(file,)))
+    assert Heard.objects.get().files == [{"id": "1", "name": "a\ufffd\ufffd.txt", "size": 1}]
+
+
+def test_whose_time_is_over_is_put_out(eve_knocks: PairingRequest, as_ada: Caller) -> None:
+    pairing.approve(as_ada, eve_knocks.pk, Approval("vault"))
+    opening.answer_approved("telegram")
+    revoking.sweep()
+    assert people.find("telegram", EVE) is not None
+    BotUser.objects.update(expires_at=timezone.now())
+    revoking.sweep()
+    assert Turn.objects.get().status == "aborted"
+    assert Delivery.objects.filter(text=revoking.PUT_OUT).exists()
+
+
+def test_who_is_put_out_is_told_that_and_nothing_that_waited(
+    eve_knocks: PairingRequest, as_ada: Caller
+) -> None:
+    """Answers that are finished, and cards: a platform that was away would get them now."""
+    pairing.approve(as_ada, eve_knocks.pk, Approval("vault"))
+    saying.notice(BotChat.objects.get(), "waits", "what is private")
+    revoking.revoke(as_ada, "telegram", EVE)
+    assert [each.text for each in Delivery.objects.filter(state="waiting")] == [revoking.PUT_OUT]
+
+
 def test_what_is_too_long_is_refused_with_words(eve_knocks: PairingRequest, as_ada: Caller) -> None:
     pairing.approve(as_ada, eve_knocks.pk, Approval("vault"))
     knocks(text="ä" * (hearing.LARGEST // 2 + 1))
@@ -396,8 +542,11 @@ def test_the_console_decides_about_many_and_counts_them(
 ) -> None:
     for who in (EVE, PETE, "4444"):
         knocks(who, text=ORDERS)
+    knocks("4545", text="x" * 1_000 + ORDERS)
     where = "/admin/bots_app/pairingrequest/"
-    assert b"3 wait" in as_ada_in.get(where).content
+    page = as_ada_in.get(where).content.decode()
+    assert "4 wait" in page
+    assert page.count(ORDERS) == 4  # what is approved here is answered whole
     chosen = [str(asked(who).pk) for who in (EVE, PETE)]
     order = {"action": "approve", "_selected_action": chosen, "trust_level": "vault"}
     done = as_ada_in.post(where, {**order, "workspace": workspace.pk}, follow=True)

@@ -138,6 +138,14 @@ async def test_an_update_that_comes_twice_is_answered_once(
     assert await Message.objects.filter(content="once").acount() == 1
 
 
+async def test_an_update_that_cannot_be_read_is_left_out_and_stops_nobody(open_house: TelegramServer) -> None:
+    open_house.sends_what_nobody_knows()
+    open_house.says(EVE, "let me in")
+    await open_house.reads(EVE, "somebody has decided")
+    open_house.says(PETE, "and me")
+    await open_house.reads(PETE, "somebody has decided")
+
+
 async def test_who_is_turned_away_may_ask_again_another_day_and_be_turned_away_again(
     open_house: TelegramServer, as_ada: Caller
 ) -> None:
@@ -217,6 +225,20 @@ async def test_in_a_group_only_a_mention_by_somebody_let_in_is_answered(
     assert await PairingRequest.objects.filter(status="pending").acount() == 1
 
 
+async def test_our_name_is_found_between_letters_that_have_no_single_small_one(
+    open_house: TelegramServer, as_ada: Caller, scripted: ScriptedRuntime
+) -> None:
+    """`İ` becomes two when it is made small: what is counted in one text is elsewhere in the other."""
+    at = f"@{open_house.account}"
+    await let_eve_in(open_house, as_ada)
+    await open_house.reads(EVE, "ok")
+    open_house.says(EVE, f"{at}_2 you are another one", chat=GROUP)
+    open_house.says(EVE, f"İİİ rain {at.upper()} today, {at}?", chat=GROUP)
+    await open_house.reads(GROUP, "ok")
+    said = await Message.objects.aget(session__bot_chat=GROUP)
+    assert said.content == "İİİ rain today,?"
+
+
 async def test_files_come_with_a_message_and_pictures_go_with_an_answer(
     open_house: TelegramServer, as_ada: Caller, scripted: ScriptedRuntime, vault: Any
 ) -> None:
@@ -235,6 +257,21 @@ async def test_files_come_with_a_message_and_pictures_go_with_an_answer(
     assert open_house.sent_files == [(EVE, "garden.png", b"\x89PNG of the garden")]
     message = await Message.objects.aget(content="a map, like these")
     assert await message.attachments.acount() == 2
+
+
+@pytest.mark.parametrize("status", [404, 500])
+async def test_a_file_that_cannot_be_fetched_stops_nobody(
+    open_house: TelegramServer, as_ada: Caller, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    monkeypatch.setattr("bots_app.relay.talking.FETCHES", (0.0, 0.0))
+    await let_eve_in(open_house, as_ada)
+    await open_house.reads(EVE, "ok")
+    open_house.has_lost_files = status
+    open_house.sends(EVE, "one.jpg", b"\xff\xd8\xff one", caption="a map")
+    await open_house.reads(EVE, "photo-")
+    open_house.says(EVE, "without it then")
+    await open_house.until(lambda: open_house.texts(EVE).count("ok") == 2)
+    assert not await Message.objects.filter(content="a map").aexists()
 
 
 async def test_somebody_linked_has_a_private_chat_and_decides_by_buttons(

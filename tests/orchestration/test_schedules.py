@@ -6,8 +6,9 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from django_celery_beat.models import PeriodicTask
+from django_celery_beat.models import CrontabSchedule, PeriodicTask
 
+from agents_app.definitions.agents import Agent, agents_of
 from agents_app.orchestration import waking
 from agents_app.orchestration.models import Wake
 from agents_app.schedules import services
@@ -151,6 +152,51 @@ class TestItsFile:
         services.sync()
         assert not AgentSchedule.objects.exists()
 
+    @pytest.mark.parametrize("away", ["file", "workspace"])
+    def test_what_is_switched_off_stays_so_when_it_comes_back(
+        self, away: str, scheduled: AgentSchedule, vault: Path
+    ) -> None:
+        services.switch(scheduled.pk, is_on=False)
+        file, there = vault / "Agents" / "daily.md", vault / "daily.md"
+        for is_away in (True, False):
+            if away == "workspace":
+                Workspace.objects.update(archived_at=MORNING if is_away else None)
+            else:
+                (file if is_away else there).rename(there if is_away else file)
+            services.sync()
+        assert services.sweep(MORNING) == 0
+        services.switch(scheduled.pk, is_on=True)
+        assert PeriodicTask.objects.get().enabled
+
+    def test_two_of_the_same_times_that_others_have_made_stop_nothing(
+        self, scheduled: AgentSchedule, write_agent: Write
+    ) -> None:
+        CrontabSchedule.objects.create(minute="0", hour="7", timezone="UTC")
+        schedule(write_agent, "other", kind="scheduled")
+        assert PeriodicTask.objects.count() == 2
+
+    def test_one_workspace_that_fails_keeps_no_other_from_its_times(
+        self, write_agent: Write, monkeypatch: pytest.MonkeyPatch, vault: Path
+    ) -> None:
+        wrong = Workspace.objects.create(slug="a", name="A", vault_path=str(vault.with_name("a")))
+
+        def or_wrong(workspace: Workspace) -> list[Agent]:
+            if workspace == wrong:
+                raise OSError("Input/output error")
+            return agents_of(workspace)
+
+        vault.with_name("a").mkdir()
+        monkeypatch.setattr(services, "agents_of", or_wrong)
+        schedule(write_agent, kind="scheduled")
+        assert AgentSchedule.objects.count() == 1
+
+    def test_goes_with_its_workspace_from_the_clock_too(
+        self, scheduled: AgentSchedule, workspace: Workspace
+    ) -> None:
+        workspace.delete()
+        services.sync()
+        assert not PeriodicTask.objects.filter(task=services.TASK).exists()
+
     def test_a_disk_that_is_away_forgets_nothing(self, scheduled: AgentSchedule, vault: Path) -> None:
         vault.rename(vault.with_name("away"))
         services.sync()
@@ -180,6 +226,8 @@ class TestHeartbeat:
         done(Session.objects.get())
         assert outcomes() == ["started", "woken", "skipped", "skipped", "skipped"]
         assert Wake.objects.filter(state="delivered").count() == 2
+        kept = Wake.objects.filter(state="skipped").values_list("payload__text", flat=True)
+        assert set(kept) == {""}, "a year of them would fill a disk"
 
     def test_without_words_asks_no_model(self, write_agent: Write, rings: Rings) -> None:
         row = schedule(write_agent, "boss", kind="orchestrator")

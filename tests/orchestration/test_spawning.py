@@ -9,6 +9,7 @@ import pytest
 from django.utils import timezone
 
 from agents_app.definitions.agents import agent_of
+from agents_app.errors import AgentError
 from agents_app.orchestration import spawning
 from agents_app.orchestration.spawning import Order, spawn
 from agents_app.prompts.telling import prompt_of
@@ -16,9 +17,12 @@ from agents_app.runtimes.scripted import Say, Use
 from agents_app.turns.held import leases
 from agents_app.turns.held.claim import claim
 from agents_app.turns.held.holder import Holder
+from agents_app.turns.running.prepare import prepare
+from agents_app.turns.said.deleting import delete
 from permissions_app.grants import NewGrant, make_grant, revoke_grant
 from permissions_app.models import PermissionGrant
 from permissions_app.models.grants import GrantScope
+from permissions_app.session_permissions import acts_without_asking
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace
 from sessions_app.errors import ParachuteError
@@ -59,6 +63,25 @@ def test_a_child_is_of_its_parents_author_and_reach(boss: Session) -> None:
     )
     said = SessionEvent.objects.get(session=child, type="user_message").payload
     assert (said["source"], said["fromSessionId"], said["fromAgentSlug"]) == ("parent", str(boss.pk), "boss")
+
+
+def test_a_child_never_acts_without_asking_even_when_its_parent_is_deleted(
+    boss: Session, as_ada: Caller
+) -> None:
+    child = spawn(boss.pk, order())
+    delete(as_ada, boss.pk)
+    left = Session.objects.get(pk=child.pk)
+    assert (left.parent, acts_without_asking(left.metadata)) == (None, False)
+
+
+def test_a_parent_that_is_restricted_restricts_its_children(boss: Session) -> None:
+    child = spawn(boss.pk, order())
+    Session.objects.filter(pk=boss.pk).update(trust_level="sandboxed")
+    claimed = claim(child.pk, Holder("w"))
+    assert claimed
+    with pytest.raises(AgentError) as refusal:
+        prepare(claimed[0])
+    assert refusal.value.code == "trust_too_high"
 
 
 def test_what_it_may_not_start_is_refused_by_name(boss: Session, write_agent: Write, as_ada: Caller) -> None:

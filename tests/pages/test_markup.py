@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parachute_site.pages import markup
-from parachute_site.pages.markup import ATTRIBUTES, CLASSES, DEEPEST, LONGEST, TAGS, markdown, visible
+from parachute_site.pages.markup import ATTRIBUTES, CLASSES, DEEPEST, LONGEST, TAGS, markdown
+from sessions_app.storable import visible
 
 HOSTILE = [
     "<script>alert(1)</script>",

@@ -176,3 +176,17 @@ def test_an_operator_switches_off_and_runs_what_runs_by_itself(as_ada_in: Client
     for model in ("wake", "share", "tick", "agentschedule"):
         assert text(as_ada_in.get(f"/admin/agents_app/{model}/"))
     assert as_ada_in.get("/admin/django_celery_beat/periodictask/").status_code == 404
+
+
+def test_the_console_tells_no_words_of_a_private_chat_and_neither_does_its_address(
+    family: tuple[Session, Session], ben: User, enter: Enter
+) -> None:
+    """A filter in the address would tell them letter by letter."""
+    parent, _child = family
+    share = shares.share(parent.pk, "toolu_3", "Needs human review: pears", "")
+    Session.objects.update(visibility="private")
+    User.objects.filter(pk=ben.pk).update(is_staff=True, is_superuser=True)
+    console = enter(ben)
+    assert "pears" not in text(console.get(f"/admin/agents_app/share/{share.pk}/change/"))
+    for address in ("share/?title__startswith=N", "share/?body=", "wake/?payload__body__startswith=All"):
+        assert console.get(f"/admin/agents_app/{address}").status_code == 400, address

@@ -188,8 +188,10 @@ def _may_be_entered(folder: Path) -> bool:
 
 
 def _check_floor(session: Session, rights: Rights) -> None:
-    """Once more: the workspace or the agent may have been restricted since the message was taken."""
-    most = most_for(session, rights.trust)
+    """Once more: the workspace, the agent or its parent may have been restricted since the message was
+    taken."""
+    parent = session.parent
+    most = most_for(session, rights.trust, parent.trust_level if parent else None)
     if is_above(session.trust_level, most):
         raise AgentError("trust_too_high", too_high(most))
 
