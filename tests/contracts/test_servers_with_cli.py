@@ -15,7 +15,6 @@ from aiohttp import web
 from agents_app.definitions import accepting
 from agents_app.definitions.agents import agent_of
 from agents_app.model.demo.wire import say
-from agents_app.runtimes.claude import options
 from agents_app.runtimes.claude.runtime import ClaudeRuntime
 from agents_app.sandboxes import ENGINES
 from agents_app.tools.mcp import files, secrets, services
@@ -231,10 +230,8 @@ async def test_what_servers_do_wrong_costs_their_tools_and_never_the_turn(
     workspace: Workspace,
     put: Any,
     agent: Any,
-    monkeypatch: pytest.MonkeyPatch,
     subtests: Any,
 ) -> None:
-    monkeypatch.setitem(options.SERVERS_HAVE, "MCP_TIMEOUT", "2500")
     (vault / "odd.py").write_text(ODD)
     names = ("noisy", "dies", "leaves", "forks", "floods-later")
     wrong = {

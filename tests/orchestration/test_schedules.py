@@ -243,7 +243,9 @@ def test_the_clock_hears_of_the_first_schedule_that_there_is(
 
     clock = HouseClock(app=app)
     assert not [name for name in clock.schedule if name.startswith("agent ")]
-    schedule(write_agent, kind="scheduled")
+    # Each hour: what is due at one hour of the day alone it reads when that is near.
+    write_agent("hourly", schedule='"0 * * * *"', timezone="UTC", kind="scheduled")
+    services.sync()
     assert [entry.task for name, entry in clock.schedule.items() if name.startswith("agent ")] == [
         services.TASK
     ]
