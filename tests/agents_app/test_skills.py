@@ -92,6 +92,10 @@ def test_what_the_cli_is_given_has_a_name_a_description_and_no_more_in_front(
     assert (made / "bin/cut").stat().st_mode & 0o111
     assert not write_plugin(vault, given[1:], config, config / "own/skills")
     assert not (config / "own/skills").exists(), "nothing of the process before is left"
+    (tmp_path / "linked").symlink_to(tmp_path)  # as a home that was moved to another disk
+    moved = tmp_path / "linked/config"
+    assert [write_plugin(vault, given, moved, moved / "own/skills") for _ in range(2)] == [True, True]
+    shutil.rmtree(config / "own/skills")
     (config / "own/skills").symlink_to(vault)
     assert write_plugin(vault, given, config, config / "own/skills"), "a link is taken away, and not followed"
     assert (vault / "Welcome.md").exists()
