@@ -189,6 +189,21 @@ class Library:
             await self._waiting.put(message)
         return web.Response(status=202)
 
+    async def in_pieces(self, request: web.Request) -> web.StreamResponse:
+        """As what is large comes, and as what is slow comes."""
+        message = json.loads(await request.text())
+        if "id" not in message:
+            return web.Response(status=202)
+        is_stream = message["method"] == "tools/list" and request.path == "/long"
+        kind = "text/event-stream" if is_stream else "application/json"
+        whole = answer(message).replace(b"Lends", b"L" * 300_000)
+        response = web.StreamResponse(headers={"Content-Type": kind})
+        await response.prepare(request)
+        for piece in (whole[:9], whole[9:]) if not is_stream else (b"data: " + whole, b"\n\n"):
+            await response.write(piece)
+            await asyncio.sleep(0.02)
+        return response
+
     async def elsewhere(self, request: web.Request) -> web.StreamResponse:
         raise web.HTTPFound("/mcp")
 
@@ -197,6 +212,7 @@ class Library:
         app = web.Application()
         app.add_routes([web.post("/mcp", self.posts), web.get("/sse", self.stream)])
         app.add_routes([web.post("/said", self.said), web.post("/elsewhere", self.elsewhere)])
+        app.add_routes([web.post("/pieces", self.in_pieces), web.post("/long", self.in_pieces)])
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -214,7 +230,7 @@ async def test_one_at_an_address_is_asked_by_both_ways_and_sent_nowhere_else() -
 
     library = Library()
     async with library.open() as here:
-        for kind, path in (("http", "/mcp"), ("sse", "/sse")):
+        for kind, path in (("http", "/mcp"), ("http", "/pieces"), ("http", "/long"), ("sse", "/sse")):
             assert (await asked(kind, here + path))[0]["name"] == "lend"
         for path, said in (("/elsewhere", "leads elsewhere"), ("/nowhere", "404")):
             with pytest.raises(Refused, match=said):
