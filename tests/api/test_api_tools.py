@@ -146,6 +146,46 @@ async def test_a_process_is_started_behind_a_wall_and_says_its_tools_or_why_not(
         assert "NOT_THERE" in refused.json["error"]["message"]
 
 
+def of_shell(script: str, **env: str) -> dict[str, Any]:
+    return {"command": "/bin/sh", "args": ["-c", script], "env": env}
+
+
+async def test_what_a_server_is_given_reaches_its_program_and_not_what_builds_the_wall(
+    adas: Web, tmp_path: Path
+) -> None:
+    sandbox_that_runs("bubblewrap")
+    loads = {"LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": str(tmp_path / "outside"), "KEY": "plum"}
+    await send(adas, "POST", "/api/mcp/loads", **of_shell('echo "KEY is $KEY" >&2; exit 1', **loads))
+    tried = (await send(adas, "POST", "/api/mcp/loads/test")).json
+    assert "KEY is plum" in tried["error"], tried
+    assert not list(tmp_path.glob("outside*")), "or LD_PRELOAD would start a file of the vault without a wall"
+
+
+async def test_one_that_is_tried_sees_nothing_of_chats(adas: Web, vault: Path) -> None:
+    sandbox_that_runs("bubblewrap")
+    for path in (".claude/projects/x/a.jsonl", "Chat/assets/2026/b.txt", "Welcome.md"):
+        (vault / path).parent.mkdir(parents=True, exist_ok=True)
+        (vault / path).write_text(f"seen: {path}\n")
+    looks = of_shell("cat .claude/projects/x/* Chat/assets/2026/* Welcome.md >&2; exit 1")
+    await send(adas, "POST", "/api/mcp/looks", **looks)
+    error = (await send(adas, "POST", "/api/mcp/looks/test")).json["error"]
+    assert "seen: Welcome.md" in error
+    assert "seen: .claude" not in error
+    assert "seen: Chat" not in error
+
+
+async def test_a_secret_is_masked_in_what_a_server_says_of_its_tools(adas: Web) -> None:
+    sandbox_that_runs("bubblewrap")
+    await send(adas, "PUT", "/api/secrets/TOKEN", value="/quinces-and-pears")
+    script = (
+        """read a; echo '{"id": 1, "result": {}}'; read b; read c; """
+        """printf '{"id": 2, "result": {"tools": [{"name": "t", "description": "has %s"}]}}' "$TOKEN"; echo"""
+    )
+    await send(adas, "POST", "/api/mcp/tells", **of_shell(script, TOKEN="${TOKEN}"))
+    tried = (await send(adas, "POST", "/api/mcp/tells/test")).json
+    assert tried["tools"] == [{"name": "t", "description": "has •••"}], tried
+
+
 ANSWERS: dict[str, Any] = {
     "initialize": {
         "protocolVersion": "2025-06-18",
