@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import os
 import shutil
 import zipfile
 from collections.abc import AsyncIterator
@@ -184,6 +185,19 @@ async def test_a_secret_is_masked_in_what_a_server_says_of_its_tools(adas: Web) 
     await send(adas, "POST", "/api/mcp/tells", **of_shell(script, TOKEN="${TOKEN}"))
     tried = (await send(adas, "POST", "/api/mcp/tells/test")).json
     assert tried["tools"] == [{"name": "t", "description": "has •••"}], tried
+
+
+async def test_what_is_no_text_is_said_and_keeps_no_page_from_being_shown(adas: Web, vault: Path) -> None:
+    (vault / ".mcp.json").write_text('{"a\\ud800": {"command": "true"}}')
+    skill = vault / ".claude/skills/pruning"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: pruning\ndescription: When.\n---\n")
+    (skill / os.fsdecode(b"caf\xe9.md")).write_text("x")
+    assert "no text" in (await adas.get("/api/mcp")).json["error"]
+    assert "no text" in (await adas.get("/api/skills")).json["skills"][0]["error"]
+    (vault / ".mcp.json").write_text("{}")
+    refused = await send(adas, "POST", "/api/mcp/garden", command="true", note="\ud800")
+    assert refused.refused == (409, "conflict")
 
 
 ANSWERS: dict[str, Any] = {
