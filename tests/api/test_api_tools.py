@@ -84,6 +84,8 @@ async def test_a_chat_switches_what_was_accepted(adas: Web, ada_calls: Web, vaul
     session = (await ada_calls.say("hi"))["sessionId"]
     where = f"/api/chat/{session}/mcp"
     assert (await send(ada_calls, "PUT", f"{where}/garden", on=True)).refused == (404, "not_found")
+    nobodys = await send(ada_calls, "PUT", f"{where}/{'X' * 99}", on=False)
+    assert nobodys.refused == (404, "not_found"), "no server is called so, and no row would hold it"
     await send(adas, "POST", "/api/mcp/garden", **SERVER)
     assert (await ada_calls.get(where)).json == {"servers": [{"name": "garden", "on": None, "given": False}]}
     switched = await send(ada_calls, "PUT", f"{where}/garden", on=True)
@@ -185,6 +187,13 @@ async def test_a_secret_is_masked_in_what_a_server_says_of_its_tools(adas: Web) 
     await send(adas, "POST", "/api/mcp/tells", **of_shell(script, TOKEN="${TOKEN}"))
     tried = (await send(adas, "POST", "/api/mcp/tells/test")).json
     assert tried["tools"] == [{"name": "t", "description": "has •••"}], tried
+
+
+async def test_who_may_only_read_starts_nothing(adas: Web, ada: User) -> None:
+    await send(adas, "POST", "/api/mcp/garden", **SERVER)
+    _, token = await in_thread(make_key)(ada, "reads", scopes=[KeyScope.READ])
+    reads = Web({"authorization": f"Bearer {token}"})
+    assert (await reads.get("/api/mcp/garden/tools")).refused == (403, "forbidden")
 
 
 async def test_what_is_no_text_is_said_and_keeps_no_page_from_being_shown(adas: Web, vault: Path) -> None:
