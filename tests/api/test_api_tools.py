@@ -5,6 +5,7 @@ import io
 import json
 import os
 import shutil
+import threading
 import zipfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,8 +16,9 @@ import pytest
 from aiohttp import web
 from django.contrib.auth.models import User
 
-from agents_app.tools.mcp import remote, trying
+from agents_app.tools.mcp import api, remote, trying
 from agents_app.tools.mcp.speaking import Refused
+from sessions_app.access.caller import Caller
 from sessions_app.access.models import KeyScope, Workspace
 from sessions_app.access.services import make_key
 from sessions_app.threads import in_thread
@@ -187,6 +189,30 @@ async def test_a_secret_is_masked_in_what_a_server_says_of_its_tools(adas: Web) 
     await send(adas, "POST", "/api/mcp/tells", **of_shell(script, TOKEN="${TOKEN}"))
     tried = (await send(adas, "POST", "/api/mcp/tells/test")).json
     assert tried["tools"] == [{"name": "t", "description": "has •••"}], tried
+
+
+async def test_one_that_is_tried_counts_until_it_has_ended(
+    adas: Web, workspace: Workspace, as_ada: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox_that_runs("bubblewrap")
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def run(trial: trying.Trial) -> trying.Tried:
+        begun.set()
+        goes_on.wait(5)
+        return trying.Tried()
+
+    monkeypatch.setattr(trying.Trial, "run", run)
+    monkeypatch.setattr(trying, "AT_ONCE", threading.BoundedSemaphore(1))
+    await send(adas, "POST", "/api/mcp/waits", **of_shell("sleep 60"))
+    left = asyncio.create_task(api._tried(as_ada, workspace.slug, "waits"))
+    await asyncio.to_thread(begun.wait, 5)
+    left.cancel()  # as somebody does who leaves the page
+    await asyncio.wait({left}, timeout=0.2)
+    assert (await send(adas, "POST", "/api/mcp/waits/test")).refused == (409, "conflict")
+    goes_on.set()
+    await asyncio.wait({left})
+    assert (await send(adas, "POST", "/api/mcp/waits/test")).json["ok"]
 
 
 async def test_who_may_only_read_starts_nothing(adas: Web, ada: User) -> None:

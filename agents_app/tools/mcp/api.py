@@ -26,6 +26,7 @@ from agents_app.tools.mcp.schemas import (
     TriedOut,
     config_in,
 )
+from agents_app.workers.endings import to_its_end
 from sessions_app import reading
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import KeyScope
@@ -155,7 +156,7 @@ async def list_tools(request: HttpRequest, name: str, workspace: Slug = None) ->
 async def _tried(caller: Caller, slug: str | None, name: str) -> trying.Tried:
     trial = await in_thread(_trial)(caller, slug, name)
     try:
-        tried = await asyncio.to_thread(trial.run)
+        tried = await to_its_end(asyncio.to_thread(trial.run))  # also for nobody: what runs is counted
     finally:
         trial.end()
     await in_thread(trial.remember)(tried)
