@@ -7,8 +7,12 @@ single chats and is reached through them: files that came with messages, and imp
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path, PurePath
 from stat import S_ISDIR, S_ISREG
+
+from django.db.models import Q
+from django.db.models.functions import Length
 
 from sessions_app.access.models import Workspace
 from sessions_app.errors import NotFound
@@ -70,9 +74,9 @@ def by_name(workspace: Workspace, name: str) -> str | None:
     notes = IndexManifest.objects.filter(workspace=workspace, session=None).exclude(
         content_type=ContentType.SESSION
     )
-    found = notes.filter(path__iendswith=f"{wanted}.md").values_list("path", flat=True)[:100]
-    whole = [path for path in found if f"/{path}".casefold().endswith(f"/{wanted}.md".casefold())]
-    return min(whole, key=lambda path: (path.count("/"), path), default=None)
+    called = notes.filter(Q(path__iexact=f"{wanted}.md") | Q(path__iendswith=f"/{wanted}.md"))
+    found = called.order_by(Length("path")).values_list("path", flat=True)[:100]
+    return min(found, key=lambda path: (path.count("/"), path), default=None)
 
 
 def _folder(root: Folder, names: tuple[str, ...]) -> Place | None:
@@ -83,7 +87,8 @@ def _folder(root: Folder, names: tuple[str, ...]) -> Place | None:
         if found is None or not S_ISDIR(found.st_mode):
             return None
     with root.below(*names) as folder:
-        listed = [name for name in folder.names() if name.isprintable() and not is_hidden((*names, name))]
+        shown = (name for name in folder.names() if name.isprintable() and not is_hidden((*names, name)))
+        listed = list(islice(shown, MOST + 1))  # an agent can put a million into a folder
         entries = [entry for name in listed[:MOST] if (entry := _entry(folder, names, name))]
     entries.sort(key=lambda entry: (not entry.is_folder, entry.name.casefold()))
     return Place("/".join(names), True, tuple(entries), is_cut=len(listed) > MOST)

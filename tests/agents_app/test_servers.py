@@ -76,6 +76,7 @@ def test_both_shapes_are_read_and_kept(vault: Path, whole: dict[str, Any], as_ad
         ("x", {"command": "a\nb"}, "cannot stand here"),
         ("x", {"type": "http", "url": "file:///etc/passwd"}, "an address was expected"),
         ("x", {"type": "http", "url": "https://${TOKEN}.example.org/"}, "written out"),
+        ("x", {"type": "http", "url": "http://127.0.0.1${NONE:-/}.example.org/"}, "written out"),
         (
             "x",
             {"type": "http", "url": "https://a.example/", "headers": {"A": "x\r\nB: y"}},

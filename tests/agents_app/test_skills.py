@@ -32,9 +32,9 @@ def lay(vault: Path, name: str, text: str = TEXT) -> Path:
     return folder
 
 
-def packed(files: dict[str, str | bytes], **links: str) -> bytes:
+def packed(files: dict[str, str | bytes], by: int = zipfile.ZIP_DEFLATED, **links: str) -> bytes:
     held = io.BytesIO()
-    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(held, "w", by) as archive:
         for name, content in files.items():
             archive.writestr(name, content)
         for name, target in links.items():
@@ -42,6 +42,11 @@ def packed(files: dict[str, str | bytes], **links: str) -> bytes:
             made.external_attr = (stat.S_IFLNK | 0o777) << 16
             archive.writestr(made, target)
     return held.getvalue()
+
+
+def spoilt(zipped: bytes) -> bytes:
+    at = zipped.index(b"SKILL.md") + len(b"SKILL.md")
+    return zipped[:at] + b"\xff" * 8 + zipped[at + 8 :]
 
 
 def test_each_is_listed_with_its_description_or_what_is_wrong_and_keeps_no_other_from_it(vault: Path) -> None:
@@ -92,6 +97,10 @@ def test_what_the_cli_is_given_has_a_name_a_description_and_no_more_in_front(
     assert (made / "bin/cut").stat().st_mode & 0o111
     assert not write_plugin(vault, given[1:], config, config / "own/skills")
     assert not (config / "own/skills").exists(), "nothing of the process before is left"
+    (tmp_path / "linked").symlink_to(tmp_path)  # as a home that was moved to another disk
+    moved = tmp_path / "linked/config"
+    assert [write_plugin(vault, given, moved, moved / "own/skills") for _ in range(2)] == [True, True]
+    shutil.rmtree(config / "own/skills")
     (config / "own/skills").symlink_to(vault)
     assert write_plugin(vault, given, config, config / "own/skills"), "a link is taken away, and not followed"
     assert (vault / "Welcome.md").exists()
@@ -119,10 +128,13 @@ def test_a_zip_is_taken_with_or_without_its_folder(workspace: Workspace, as_ada:
     [
         (b"no zip", "no zip"),
         (packed({"README.md": "x"}), "no SKILL.md"),
+        (packed({"SKILL.md": TEXT}, by=zipfile.ZIP_BZIP2), "plain zip"),
+        (spoilt(packed({"SKILL.md": TEXT * 9})), "no zip"),
         (packed({"SKILL.md": TEXT, "../out.md": "x"}), "no path inside"),
         (packed({"SKILL.md": TEXT, "/etc/x": "x"}), "no path inside"),
         (packed({"SKILL.md": TEXT, "a\\..\\x": "x"}), "no path inside"),
         (packed({"SKILL.md": TEXT, "con:": "x"}), "no path inside"),
+        (packed({"SKILL.md": TEXT, "con.md": "x"}), "no path inside"),
         (packed({"./SKILL.md": TEXT}), "no plain path"),
         (packed({"SKILL.md": TEXT}, link="/etc/passwd"), "link"),
         (packed({"SKILL.md": TEXT, ".env": "KEY=x"}), "secret"),

@@ -3,7 +3,9 @@
 import asyncio
 import io
 import json
+import os
 import shutil
+import threading
 import zipfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,8 +16,9 @@ import pytest
 from aiohttp import web
 from django.contrib.auth.models import User
 
-from agents_app.tools.mcp import remote, trying
+from agents_app.tools.mcp import api, remote, trying
 from agents_app.tools.mcp.speaking import Refused
+from sessions_app.access.caller import Caller
 from sessions_app.access.models import KeyScope, Workspace
 from sessions_app.access.services import make_key
 from sessions_app.threads import in_thread
@@ -83,6 +86,8 @@ async def test_a_chat_switches_what_was_accepted(adas: Web, ada_calls: Web, vaul
     session = (await ada_calls.say("hi"))["sessionId"]
     where = f"/api/chat/{session}/mcp"
     assert (await send(ada_calls, "PUT", f"{where}/garden", on=True)).refused == (404, "not_found")
+    nobodys = await send(ada_calls, "PUT", f"{where}/{'X' * 99}", on=False)
+    assert nobodys.refused == (404, "not_found"), "no server is called so, and no row would hold it"
     await send(adas, "POST", "/api/mcp/garden", **SERVER)
     assert (await ada_calls.get(where)).json == {"servers": [{"name": "garden", "on": None, "given": False}]}
     switched = await send(ada_calls, "PUT", f"{where}/garden", on=True)
@@ -146,6 +151,90 @@ async def test_a_process_is_started_behind_a_wall_and_says_its_tools_or_why_not(
         assert "NOT_THERE" in refused.json["error"]["message"]
 
 
+def of_shell(script: str, **env: str) -> dict[str, Any]:
+    return {"command": "/bin/sh", "args": ["-c", script], "env": env}
+
+
+async def test_what_a_server_is_given_reaches_its_program_and_not_what_builds_the_wall(
+    adas: Web, tmp_path: Path
+) -> None:
+    sandbox_that_runs("bubblewrap")
+    loads = {"LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": str(tmp_path / "outside"), "KEY": "plum"}
+    await send(adas, "POST", "/api/mcp/loads", **of_shell('echo "KEY is $KEY" >&2; exit 1', **loads))
+    tried = (await send(adas, "POST", "/api/mcp/loads/test")).json
+    assert "KEY is plum" in tried["error"], tried
+    assert not list(tmp_path.glob("outside*")), "or LD_PRELOAD would start a file of the vault without a wall"
+
+
+async def test_one_that_is_tried_sees_nothing_of_chats(adas: Web, vault: Path) -> None:
+    sandbox_that_runs("bubblewrap")
+    for path in (".claude/projects/x/a.jsonl", "Chat/assets/2026/b.txt", "Welcome.md"):
+        (vault / path).parent.mkdir(parents=True, exist_ok=True)
+        (vault / path).write_text(f"seen: {path}\n")
+    looks = of_shell("cat .claude/projects/x/* Chat/assets/2026/* Welcome.md >&2; exit 1")
+    await send(adas, "POST", "/api/mcp/looks", **looks)
+    error = (await send(adas, "POST", "/api/mcp/looks/test")).json["error"]
+    assert "seen: Welcome.md" in error
+    assert "seen: .claude" not in error
+    assert "seen: Chat" not in error
+
+
+async def test_a_secret_is_masked_in_what_a_server_says_of_its_tools(adas: Web) -> None:
+    sandbox_that_runs("bubblewrap")
+    await send(adas, "PUT", "/api/secrets/TOKEN", value="/quinces-and-pears")
+    script = (
+        """read a; echo '{"id": 1, "result": {}}'; read b; read c; """
+        """printf '{"id": 2, "result": {"tools": [{"name": "t", "description": "has %s"}]}}' "$TOKEN"; echo"""
+    )
+    await send(adas, "POST", "/api/mcp/tells", **of_shell(script, TOKEN="${TOKEN}"))
+    tried = (await send(adas, "POST", "/api/mcp/tells/test")).json
+    assert tried["tools"] == [{"name": "t", "description": "has •••"}], tried
+
+
+async def test_one_that_is_tried_counts_until_it_has_ended(
+    adas: Web, workspace: Workspace, as_ada: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox_that_runs("bubblewrap")
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def run(trial: trying.Trial) -> trying.Tried:
+        begun.set()
+        goes_on.wait(5)
+        return trying.Tried()
+
+    monkeypatch.setattr(trying.Trial, "run", run)
+    monkeypatch.setattr(trying, "AT_ONCE", threading.BoundedSemaphore(1))
+    await send(adas, "POST", "/api/mcp/waits", **of_shell("sleep 60"))
+    left = asyncio.create_task(api._tried(as_ada, workspace.slug, "waits"))
+    await asyncio.to_thread(begun.wait, 5)
+    left.cancel()  # as somebody does who leaves the page
+    await asyncio.wait({left}, timeout=0.2)
+    assert (await send(adas, "POST", "/api/mcp/waits/test")).refused == (409, "conflict")
+    goes_on.set()
+    await asyncio.wait({left})
+    assert (await send(adas, "POST", "/api/mcp/waits/test")).json["ok"]
+
+
+async def test_who_may_only_read_starts_nothing(adas: Web, ada: User) -> None:
+    await send(adas, "POST", "/api/mcp/garden", **SERVER)
+    _, token = await in_thread(make_key)(ada, "reads", scopes=[KeyScope.READ])
+    reads = Web({"authorization": f"Bearer {token}"})
+    assert (await reads.get("/api/mcp/garden/tools")).refused == (403, "forbidden")
+
+
+async def test_what_is_no_text_is_said_and_keeps_no_page_from_being_shown(adas: Web, vault: Path) -> None:
+    (vault / ".mcp.json").write_text('{"a\\ud800": {"command": "true"}}')
+    skill = vault / ".claude/skills/pruning"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: pruning\ndescription: When.\n---\n")
+    (skill / os.fsdecode(b"caf\xe9.md")).write_text("x")
+    assert "no text" in (await adas.get("/api/mcp")).json["error"]
+    assert "no text" in (await adas.get("/api/skills")).json["skills"][0]["error"]
+    (vault / ".mcp.json").write_text("{}")
+    refused = await send(adas, "POST", "/api/mcp/garden", command="true", note="\ud800")
+    assert refused.refused == (409, "conflict")
+
+
 ANSWERS: dict[str, Any] = {
     "initialize": {
         "protocolVersion": "2025-06-18",
@@ -189,6 +278,21 @@ class Library:
             await self._waiting.put(message)
         return web.Response(status=202)
 
+    async def in_pieces(self, request: web.Request) -> web.StreamResponse:
+        """As what is large comes, and as what is slow comes."""
+        message = json.loads(await request.text())
+        if "id" not in message:
+            return web.Response(status=202)
+        is_stream = message["method"] == "tools/list" and request.path == "/long"
+        kind = "text/event-stream" if is_stream else "application/json"
+        whole = answer(message).replace(b"Lends", b"L" * 300_000)
+        response = web.StreamResponse(headers={"Content-Type": kind})
+        await response.prepare(request)
+        for piece in (whole[:9], whole[9:]) if not is_stream else (b"data: " + whole, b"\n\n"):
+            await response.write(piece)
+            await asyncio.sleep(0.02)
+        return response
+
     async def elsewhere(self, request: web.Request) -> web.StreamResponse:
         raise web.HTTPFound("/mcp")
 
@@ -197,6 +301,7 @@ class Library:
         app = web.Application()
         app.add_routes([web.post("/mcp", self.posts), web.get("/sse", self.stream)])
         app.add_routes([web.post("/said", self.said), web.post("/elsewhere", self.elsewhere)])
+        app.add_routes([web.post("/pieces", self.in_pieces), web.post("/long", self.in_pieces)])
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -214,7 +319,7 @@ async def test_one_at_an_address_is_asked_by_both_ways_and_sent_nowhere_else() -
 
     library = Library()
     async with library.open() as here:
-        for kind, path in (("http", "/mcp"), ("sse", "/sse")):
+        for kind, path in (("http", "/mcp"), ("http", "/pieces"), ("http", "/long"), ("sse", "/sse")):
             assert (await asked(kind, here + path))[0]["name"] == "lend"
         for path, said in (("/elsewhere", "leads elsewhere"), ("/nowhere", "404")):
             with pytest.raises(Refused, match=said):

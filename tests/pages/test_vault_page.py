@@ -1,5 +1,6 @@
 """The vault's page: a folder beside a note, links between notes, and who gets in."""
 
+import os
 import re
 from pathlib import Path
 
@@ -86,3 +87,13 @@ def test_in_code_nothing_is_a_link_and_a_name_cannot_break_out_of_one() -> None:
     broken = markdown('[[x" onclick="y]] [x](a"b.md)', links=Links("w"))
     tags = re.findall(r"<a [^>]*>", broken)
     assert [re.fullmatch(r'<a href="[^"]*">', tag) is not None for tag in tags] == [True, True]
+
+
+def test_names_that_are_no_text_keep_no_page_from_being_shown(as_ada_in: Client, vault: Path) -> None:
+    (vault / ".mcp.json").write_text('{"a\\ud800": {"command": "true"}}')
+    skill = vault / ".claude/skills/pruning"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: pruning\ndescription: When.\n---\n")
+    (skill / os.fsdecode(b"caf\xe9.md")).write_text("x")
+    for page in ("/tools", "/tools/skills/of/pruning"):
+        assert as_ada_in.get(page).status_code == 200

@@ -13,6 +13,7 @@ from sessions_app.errors import Forbidden, Invalid, NotFound, NotReady, TooLarge
 from sessions_app.files import captures, notes
 from sessions_app.files.captures import Captured
 from sessions_app.search import indexing
+from sessions_app.search.models import ContentType, IndexManifest
 
 pytestmark = pytest.mark.django_db
 
@@ -132,3 +133,11 @@ class TestTheVault:
         assert notes.by_name(workspace, "quinces") == "Garden/Quinces.md"
         assert notes.by_name(workspace, "Old/Quinces.md") == "Garden/Old/Quinces.md"
         assert notes.by_name(workspace, "Medlars") is None
+
+    def test_a_short_name_is_found_among_many_that_end_so(self, workspace: Workspace) -> None:
+        paths = [*(f"0/{n:03}a.md" for n in range(120)), "Z/a.md", "Z/Z/a.md"]
+        IndexManifest.objects.bulk_create(
+            IndexManifest(content_id=path, workspace=workspace, content_type=ContentType.DOCUMENT, path=path)
+            for path in paths
+        )
+        assert notes.by_name(workspace, "a") == "Z/a.md"

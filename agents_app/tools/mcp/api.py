@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 from ninja import Body, Query, Router, Status
 
 from agents_app.definitions.editing import workspace_of
@@ -25,10 +26,12 @@ from agents_app.tools.mcp.schemas import (
     TriedOut,
     config_in,
 )
+from agents_app.workers.endings import to_its_end
 from sessions_app import reading
 from sessions_app.access.caller import Caller
+from sessions_app.access.models import KeyScope
 from sessions_app.api import caller_of
-from sessions_app.errors import Conflict
+from sessions_app.errors import Conflict, Forbidden
 from sessions_app.schemas import refusals
 from sessions_app.services import check_writable
 from sessions_app.threads import in_thread
@@ -137,9 +140,13 @@ async def test_server(request: HttpRequest, name: str, workspace: Slug = None) -
     "/mcp/{name}/tools",
     response={200: ToolList, **refusals(401, 403, 404, 409)},
     summary="The tools of a server",
-    description="It is started for that, as by `test`. For owners.",
+    description="It is started for that, as by `test`. For owners. Needs the scope `admin`.",
 )
 async def list_tools(request: HttpRequest, name: str, workspace: Slug = None) -> Any:
+    if not caller_of(request).may(KeyScope.ADMIN):  # which a GET does not ask for by itself
+        raise Forbidden(
+            _("This key has no scope `%(scope)s`. Make one that has it.") % {"scope": KeyScope.ADMIN}
+        )
     tried = await _tried(caller_of(request), workspace, name)
     if tried.problem:
         raise Conflict(tried.problem)
@@ -149,7 +156,7 @@ async def list_tools(request: HttpRequest, name: str, workspace: Slug = None) ->
 async def _tried(caller: Caller, slug: str | None, name: str) -> trying.Tried:
     trial = await in_thread(_trial)(caller, slug, name)
     try:
-        tried = await asyncio.to_thread(trial.run)
+        tried = await to_its_end(asyncio.to_thread(trial.run))  # also for nobody: what runs is counted
     finally:
         trial.end()
     await in_thread(trial.remember)(tried)

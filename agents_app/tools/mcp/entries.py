@@ -26,6 +26,7 @@ VAULT = "VAULT"  # the one name that is no secret: where the vault lies
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _REFERS = re.compile(r"(?:(?:Bearer|Basic|Token) )?\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
+_UP_TO_PATH = re.compile(r"(?:[^:/?#]*://)?[^/?#]*")  # of what is written: `${A:-/}` puts an end to a host
 _OF_OURS = "PARACHUTE_"  # a process is known by such a variable
 
 
@@ -67,7 +68,7 @@ def _address(url: str) -> str:
         host_of(plain)
     except (ValueError, NotUnderstood):
         raise _wrong("an address was expected, such as https://example.org/mcp") from None
-    if VARIABLE.search(url.partition("://")[2].partition("/")[0]) or parts.username is not None:
+    if "${" in _UP_TO_PATH.match(url)[0] or parts.username is not None:  # type: ignore[index]
         raise _wrong("its host must be written out, without a secret in it")
     return url
 

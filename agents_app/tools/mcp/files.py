@@ -1,6 +1,5 @@
 """`.mcp.json` of a vault, by directory handles. Walls are mounted on it, so it is changed in place."""
 
-import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agents_app.tools.mcp.entries import Entry, entry
-from sessions_app.files.folders import Folder
+from sessions_app.files.folders import Folder, Unexpected
 
 FILE = ".mcp.json"
 KEY = "mcpServers"
@@ -67,14 +66,18 @@ def change(vault: Path, do: Callable[[dict[str, Any]], None]) -> None:
     servers = dict(_servers(found))
     do(servers)
     whole = {**found, KEY: servers} if is_wrapped else servers
-    content = f"{json.dumps(whole, indent=2, ensure_ascii=False)}\n".encode()
+    try:
+        content = _as_written(whole)
+    except (ValueError, RecursionError) as error:
+        raise NotRead("The entry holds a character that is no text, or is nested too deeply.") from error
     with Folder.at(vault) as root:
         if root.look(FILE) is None:
             root.write(FILE, content)
             return
-        if hashlib.sha256(root.read(FILE, first=LARGEST + 1)).digest() != hashlib.sha256(before).digest():
-            raise ChangedMeanwhile
-        root.overwrite(FILE, content)
+        try:
+            root.overwrite(FILE, content, where=lambda found: found == before)
+        except Unexpected as error:
+            raise ChangedMeanwhile from error
 
 
 def _content(vault: Path) -> bytes:
@@ -95,13 +98,18 @@ def _parsed(content: bytes) -> dict[str, Any]:
         return {}
     try:
         found = json.loads(content, object_pairs_hook=_Twice)
+        _as_written(found)  # what can be read and not be written, such as "\ud800", stops whoever shows it
     except json.JSONDecodeError as error:
         raise NotRead(f"{FILE} is no JSON: {error.msg} in line {error.lineno}.") from error
     except (ValueError, RecursionError) as error:
-        raise NotRead(f"{FILE} is no JSON.") from error
+        raise NotRead(f"{FILE} is no JSON, or holds a character that is no text.") from error
     if not isinstance(found, dict):
         raise NotRead(f"{FILE} holds no fields: servers by their names were expected.")
     return found
+
+
+def _as_written(whole: Any) -> bytes:
+    return f"{json.dumps(whole, indent=2, ensure_ascii=False)}\n".encode()
 
 
 def _servers(found: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,9 @@
 A CLI that is sent lines without end reads them for ever, and never comes to its turn (tried: `yes` on a
 server's standard output). So what is no message is left out here, and who says too much of it is ended. Like
 `launch.py` it stands alone, and knows only what the smallest Python has.
+
+Where no CLI is between, a server's variables come with `HELD` before their names: the wall itself is started
+with what its program is given, and outside of it LD_PRELOAD would have the wall run a file of the vault.
 """
 
 import os
@@ -16,6 +19,7 @@ MOST_A_SECOND = 200  # messages, and
 MOST_BYTES_A_SECOND = 16 << 20
 PIECE = 1 << 16
 OUT, ERRORS, TO_READ, TO_WRITE = 1, 2, 0, 1
+HELD = "PARACHUTE_HELD_"  # no server's own variable begins so
 QUIET, LOUD = "quiet", "loud"  # whether what it says on its standard error is heard
 
 
@@ -59,10 +63,16 @@ def _reap(child: int, code: "list[int]", source: int) -> None:
 def _become(argv: "list[str]") -> None:
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
-        os.execvp(argv[0], argv)  # noqa: S606 - becoming that program is the point
+        os.execvpe(argv[0], argv, _its_own())  # noqa: S606 - becoming that program is the point
     except OSError as error:
         os.write(2, f"{argv[0]}: {error.strerror}\n".encode())
         os._exit(127)
+
+
+def _its_own() -> "dict[str, str]":
+    around = dict(os.environ)  # noqa: TID251 - a process of its own
+    held = {name[len(HELD) :]: around.pop(name) for name in [*around] if name.startswith(HELD)}
+    return {**around, **held}
 
 
 def _pass_on(source: int) -> None:

@@ -69,7 +69,7 @@ class _Posts:
                         if b'"result"' in data or b'"error"' in data:
                             return
             else:
-                self._answers.append(await answer.content.read(LONGEST))
+                self._answers.append(await _body(answer))
 
     async def next(self) -> bytes:
         if not self._answers:
@@ -140,21 +140,43 @@ def check(answer: "ClientResponse") -> None:
         raise Refused(_("It answered with the status %(status)s.") % {"status": answer.status})
 
 
+async def _body(answer: "ClientResponse") -> bytes:
+    """Whole: what arrives comes in pieces."""
+    found = bytearray()
+    while piece := await answer.content.read(LONGEST):
+        found += piece
+        if len(found) > LONGEST:
+            raise ValueError("too much")
+    return bytes(found)
+
+
+async def _lines(answer: "ClientResponse") -> AsyncGenerator[bytes]:
+    """Of any length that is taken: aiohttp's own end at 128 KB, and the tools of a server are one."""
+    rest = b""
+    async for piece in answer.content.iter_any():
+        *whole, rest = (rest + piece).split(b"\n")
+        for line in whole:
+            yield line
+        if len(rest) > LONGEST:
+            raise ValueError("too much")
+
+
 async def _events(answer: "ClientResponse") -> AsyncGenerator[tuple[str, bytes]]:
     """Of a stream of them: what each is called, and its data."""
     kind, data, size = "message", list[bytes](), 0
-    async for line in answer.content:
-        size += len(line)
-        if size > LONGEST:
-            raise ValueError("too much")
-        text = line.rstrip(b"\r\n")
-        if not text and data:
-            yield kind, b"\n".join(data)
-            kind, data, size = "message", [], 0
-        elif text.startswith(b"event:"):
-            kind = text[6:].strip().decode(errors="replace")
-        elif text.startswith(b"data:"):
-            data.append(text[5:].strip())
+    async with aclosing(_lines(answer)) as lines:
+        async for line in lines:
+            size += len(line)
+            if size > LONGEST:
+                raise ValueError("too much")
+            text = line.rstrip(b"\r")
+            if not text and data:
+                yield kind, b"\n".join(data)
+                kind, data, size = "message", [], 0
+            elif text.startswith(b"event:"):
+                kind = text[6:].strip().decode(errors="replace")
+            elif text.startswith(b"data:"):
+                data.append(text[5:].strip())
 
 
 def _checked() -> Any:

@@ -122,6 +122,8 @@ def switch(caller: Caller, workspace: Workspace, name: str, *, on: bool) -> Serv
 
 def choose(session: Session, name: str, on: bool | None) -> None:
     """For one chat; None: as its agent has it. Its caller has looked at who asks."""
+    if problem_of_name(name):
+        raise NotFound(_("There is no such server in .mcp.json."))
     if on and not server_of(session.workspace, name).is_accepted:
         raise Conflict(_("An owner has to accept this entry first."))
     if on is None:

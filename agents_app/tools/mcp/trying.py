@@ -23,15 +23,16 @@ from agents_app.sandboxes.base import CannotConfine, Launch, Sandbox
 from agents_app.sandboxes.walls import wall_for
 from agents_app.tools.mcp import remote, services
 from agents_app.tools.mcp.chosen import missing, values_for
-from agents_app.tools.mcp.entries import MASK, Entry
+from agents_app.tools.mcp.entries import MASK, VAULT, Entry
 from agents_app.tools.mcp.given import GivenServer, given
-from agents_app.tools.mcp.relay import LOUD
+from agents_app.tools.mcp.relay import HELD, LOUD
 from agents_app.tools.mcp.relayed import relay_for, relayed
 from agents_app.tools.mcp.rights import check_owns
 from agents_app.tools.mcp.speaking import LONGEST, Refused, Speaks, tools_of
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import TrustLevel, Workspace
 from sessions_app.errors import Conflict
+from sessions_app.models.attachment import FOLDER as OF_CHATS
 from sessions_app.storable import storable, without_hidden
 
 PATIENCE = 10.0  # seconds, all in all
@@ -60,7 +61,7 @@ class Trial:
             found = self._started() if self._wall else asyncio.run(_asked(self._server, self._entry.is_local))
         except Refused as problem:
             return Tried(problem=_without(str(problem), self._values))
-        return Tried([_described(each) for each in found[:MOST_TOOLS]])
+        return Tried([_described(each, self._values) for each in found[:MOST_TOOLS]])
 
     def _started(self) -> list[Any]:
         assert self._wall
@@ -129,14 +130,17 @@ async def _asked(server: GivenServer, is_local: bool) -> list[Any]:
 def _behind(sandbox: Sandbox, vault: Path, server: GivenServer) -> list[Any]:
     relay = relay_for(sandbox)
     config, mark = relayed(server, relay, how=LOUD), launcher.new_mark()
+    held = {f"{HELD}{name}": value for name, value in config["env"].items()}
+    # Of chats it sees nothing: whoever tries it is not who they belong to.
+    hidden = (Path(settings.PARACHUTE_HOME), vault / ".claude" / "projects", vault / OF_CHATS)
     launch = Launch(
         argv=(config["command"], *config["args"]),
-        environment={**settings.PARACHUTE_AGENT_ENVIRONMENT, **config["env"], launcher.MARK: mark},
+        environment={**settings.PARACHUTE_AGENT_ENVIRONMENT, **held, launcher.MARK: mark},
         directory=vault,
         vault=vault,
         readable=relay.needs,
+        masked=hidden,
     )
-    hidden = (Path(settings.PARACHUTE_HOME), vault / ".claude" / "projects")
     with ExitStack() as ends, ExitStack() as stands:
         ends.callback(sandbox.end, mark)
         ends.callback(launcher.end_everything, mark)
@@ -212,14 +216,11 @@ def _said(what: str, heard: list[str]) -> str:
 
 def _without(text: str, values: Mapping[str, str]) -> str:
     """It may tell a secret of its own."""
-    for value in values.values():
-        text = text.replace(value, MASK) if len(value) >= 4 and not value.startswith("/") else text
+    for name, value in values.items():
+        text = text.replace(value, MASK) if len(value) >= 4 and name != VAULT else text
     return without_hidden(str(storable(text)))[: 2 * SHOWN]
 
 
-def _described(tool: Any) -> dict[str, str]:
+def _described(tool: Any, values: Mapping[str, str]) -> dict[str, str]:
     known = tool if isinstance(tool, Mapping) else {}
-    return {
-        key: without_hidden(str(storable(str(known.get(key, "")))))[:LONGEST_WORDS]
-        for key in ("name", "description")
-    }
+    return {key: _without(str(known.get(key, "")), values)[:LONGEST_WORDS] for key in ("name", "description")}

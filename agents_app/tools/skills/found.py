@@ -154,6 +154,8 @@ def _below(folder: Folder, before: str, depth: int) -> Iterator[tuple[str, os.st
         if found is None:
             continue
         shown = path.encode(errors="surrogateescape").decode(errors="replace")[:100]
+        if not is_storable(path):
+            raise Unusable(f"{shown} has a name that is no text in UTF-8. Rename it.")
         if is_secret_name(fold(name)):
             raise Unusable(f"{shown} has the name of a secret, which no agent reads. Take it out.")
         if stat.S_ISDIR(found.st_mode):

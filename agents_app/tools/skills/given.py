@@ -22,7 +22,8 @@ class GivenSkill:
 def write_plugin(vault: Path, skills: Sequence[GivenSkill], config: Path, place: Path) -> bool:
     """Anew, for one process; False where there is none to give. `place` lies in the session's own folder,
     which its agent can write while it runs, and not now. Raises OSError."""
-    if place.parent.exists() and place.parent.resolve() != place.parent:
+    real = config.resolve() / place.parent.relative_to(config)  # the way to our own folder may hold links
+    if place.parent.exists() and place.parent.resolve() != real:
         raise NotADirectoryError(errno.ENOTDIR, "The way to the skills leads through a link", str(place))
     if place.is_symlink() or place.is_file():
         place.unlink()

@@ -4,6 +4,7 @@ import io
 import re
 import stat
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -24,7 +25,10 @@ from sessions_app.storable import is_storable
 LARGEST_ZIP = 10 << 20
 ENTRY = b"PK\x01\x02"  # how each begins in the list of what is in a zip
 ANY_SIZE = 1 << 16
+PACKED_BY = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # of the others a piece of any size comes out at once
+CANNOT_BE_OPENED = (zipfile.BadZipFile, zlib.error, NotImplementedError)
 _LEFT_OUT = re.compile(r"(?:^|/)(?:__MACOSX|\.DS_Store|Thumbs\.db)(?:/|$)")  # what systems put in unasked
+_ELSEWHERE_NONE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?|.*[. ]", re.IGNORECASE)  # of Windows
 _BAD = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|]')
 
 
@@ -43,7 +47,7 @@ def unpacked(content: bytes) -> Unpacked:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             files = _files(archive)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError) as error:
+    except (*CANNOT_BE_OPENED, RuntimeError, EOFError, OSError, ValueError) as error:
         raise Unusable("This is no zip that can be opened here.") from error
     top, files = _without_top(files)
     if FILE not in files:
@@ -78,10 +82,14 @@ def _check(each: zipfile.ZipInfo) -> None:
     parts = PurePosixPath(name).parts
     if name.startswith("/") or not parts or ".." in parts or _BAD.search(name) or not is_storable(name):
         raise Unusable(f"{shown!r} is no path inside a skill.")
+    if any(map(_ELSEWHERE_NONE.fullmatch, parts)):
+        raise Unusable(f"{shown!r} is no path inside a skill: some systems have no file of this name.")
     if "/".join(parts) != name:
         raise Unusable(f"{shown!r} is no plain path.")
     if len(parts) > DEEPEST + 1 or any(len(part.encode()) > 200 for part in parts):
         raise Unusable(f"{shown!r} is too deep or too long.")
+    if each.compress_type not in PACKED_BY:
+        raise Unusable(f"{shown!r} is packed in a way that is not taken. Make a plain zip.")
     mode = each.external_attr >> 16
     if mode and not stat.S_ISREG(mode) and stat.S_IFMT(mode):
         raise Unusable(f"{shown!r} is a link or a special file. Put the file itself there.")
