@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import partial
 
 import pytest
 from playwright.sync_api import Browser, Locator, Route, expect
@@ -11,6 +12,7 @@ from agents_app.model.demo.wire import Reply, ToolUse, say
 from tests.browser.house import House, Tab, answer, ready, settled
 from tests.browser.test_every_page import assert_is_for_everybody
 from tests.depth import few_of
+from tests.processes.program import Event
 from tests.scripted_model import calls
 
 pytestmark = [pytest.mark.processes, pytest.mark.browser]
@@ -57,11 +59,17 @@ def askers(house: House) -> list[str]:
     return [each["sessionId"] for each in begun]
 
 
+def _is_request_of(turn: str, event: Event) -> bool:
+    return bool(event["turnId"] == turn and event["type"] == "permission_request")
+
+
 @pytest.fixture
 def three(house: House, tab: Tab, askers: list[str]) -> Iterator[Locator]:
     """Cards in the inbox, of three chats."""
     wants_to_steer(house, "one of the cards")
     asked = [house.program.post("one of the cards", sessionId=session) for session in askers]
+    for each in asked:  # an agent takes the time that it takes; the page has to be quick from there on
+        house.program.until(each["sessionId"], partial(_is_request_of, each["turnId"]))
     cards = tab.open("/inbox").page.locator(".asked .ask")
     expect(cards).to_have_count(3)
     settled(cards.first)
