@@ -62,6 +62,8 @@ async def test_a_server_is_added_shown_changed_and_removed(adas: Web, bens: Web,
     assert b"written-out" not in listed.body
     again = (await send(adas, "POST", "/api/mcp/garden", **made)).json
     assert again["hash"] == made["hash"], "what was read may be sent back"
+    wrapped = await send(adas, "POST", "/api/mcp/garden", mcpServers={"garden": made})
+    assert (wrapped.status, wrapped.json["hash"]) == (200, made["hash"]), "as documentation shows it"
     held = json.loads((vault / ".mcp.json").read_text())["mcpServers"]["garden"]
     assert held["env"] == {"TOKEN": "written-out"}
     assert not {*held} & {"accepted", "hash", "tools"}
