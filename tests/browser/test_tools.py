@@ -103,6 +103,22 @@ def test_a_skill_comes_as_a_zip_and_a_secret_is_kept(tab: Tab, sample: Path, tmp
     assert "quinces-and-pears" not in page.content()
 
 
+def test_a_capture_is_shown_where_it_lies_and_what_is_no_text_is_refused_in_words(
+    tab: Tab, house: House, tmp_path: Path
+) -> None:
+    (tmp_path / "call.md").write_text("Ada called.")
+    (tmp_path / "leaf.png").write_bytes(b"\x89PNG\r\n")
+    page = tab.open("/vault/of/default?path=captures").page
+    page.locator("#dropped").set_input_files(tmp_path / "leaf.png")
+    expect(page.get_by_text("leaf.png is no text in UTF-8.")).to_be_visible()
+    page.locator("#dropped").set_input_files(tmp_path / "call.md")
+    expect(page.get_by_role("heading", name="captures/call.md")).to_be_visible()
+    expect(page.get_by_text("Ada called.")).to_be_visible()
+    captures = house.up.vault / "captures"
+    assert [each.name for each in captures.iterdir()] == ["call.md"]
+    shutil.rmtree(captures)
+
+
 def test_they_are_for_everybody(any_tab: Tab, sample: Path) -> None:
     for path in (
         "/tools",
