@@ -149,7 +149,7 @@ async def test_a_process_is_started_behind_a_wall_and_says_its_tools_or_why_not(
             assert "quinces-and-pears" not in tried["error"]
     for name, command, said in (
         ("line", "/bin/sh -c true", "goes into args"),
-        ("far", "/root/nowhere/server", "no home is seen"),
+        ("far", "/root/nowhere/server", "a wall shows no home"),
     ):
         with subtests.test(name):
             await send(adas, "POST", f"/api/mcp/{name}", command=command)

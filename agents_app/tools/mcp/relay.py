@@ -76,8 +76,8 @@ def _hint(command: str) -> str:
     if " " in command:
         return " The command is the program alone: what follows it goes into args."
     return (
-        " It, and what it is a link to or run by, must lie in the vault or be installed for the whole system,"
-        " as in /usr: behind a wall no home is seen."
+        " It, and what it is a link to or run by, must lie in the vault or below /usr: a wall shows no home,"
+        " and no other folder."
     )
 
 
