@@ -69,14 +69,20 @@ def test_a_chat_is_given_one_by_its_menu(tab: Tab, sample: Path) -> None:
     page = tab.open("/tools/servers/garden").page
     page.get_by_role("button", name="Accept it").click()
     tab.open_past("how much did they yield")
-    for has in ("", "garden"):
+    trouble = page.get_by_text("There is no server shed here")
+    for has, wants, is_new in (
+        ("", "garden, shed", False),
+        ("", "garden", True),
+        ("garden", "garden", False),
+    ):
         page.locator("#more > summary").click()
         page.get_by_role("button", name="Servers…").click()
         expect(page.get_by_text("There are: garden.")).to_be_visible()
         expect(page.get_by_role("textbox", name="Servers of this chat")).to_have_value(has)
-        page.get_by_role("textbox", name="Servers of this chat").fill("garden")
-        with page.expect_response("**/mcp/garden") if not has else nullcontext():
+        page.get_by_role("textbox", name="Servers of this chat").fill(wants)
+        with page.expect_response("**/mcp/garden") if is_new else nullcontext():
             page.get_by_role("button", name="Save").click()
+        expect(trouble).to_be_visible(visible="shed" in wants)
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
