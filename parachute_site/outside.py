@@ -10,6 +10,7 @@ from contextlib import aclosing
 from typing import Annotated, Any, NamedTuple
 from uuid import UUID
 
+from django.conf import settings
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agents_app.tools import looking
@@ -202,7 +203,7 @@ def _server() -> Any:
         said = types.TextContent(type="text", text=told.text)
         return types.CallToolResult(content=[said], is_error=told.is_error)
 
-    return Server("parachute", on_list_tools=list_tools, on_call_tool=call_tool)
+    return Server("parachute", version=settings.VERSION, on_list_tools=list_tools, on_call_tool=call_tool)
 
 
 async def called(who: Who, name: str, arguments: dict[str, Any]) -> Told:

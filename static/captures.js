@@ -11,16 +11,29 @@ const trouble = document.querySelector("#trouble");
 
 async function keep(file) {
   if (file.size > LARGEST) throw new Error(form.dataset.large.replace("{name}", file.name));
-  const content = await file.text();
+  const content = await text(file);
   const { path } = await call("POST", "/api/captures", { filename: file.name, content, workspace: form.dataset.workspace });
   kept.textContent = form.dataset.kept.replace("{path}", path);
+  return path;
+}
+
+// What is no text would lie there with its bytes replaced, and be of use to nobody.
+async function text(file) {
+  try {
+    const content = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
+    if (!content.includes("\0")) return content;
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+  }
+  throw new Error(form.dataset.noText.replace("{name}", file.name));
 }
 
 async function keepAll(files) {
   trouble.hidden = true;
   try {
-    for (const file of files) await keep(file);
-    location.reload();
+    let last = "";
+    for (const file of files) last = await keep(file);
+    if (last) location.search = new URLSearchParams({ path: last });
   } catch (error) {
     trouble.hidden = false;
     trouble.textContent = error.message;

@@ -4,7 +4,7 @@ import re
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from agents_app.definitions.front_matter import FrontMatter, Where
@@ -84,6 +84,11 @@ def _is_of_cron(part: str, bounds: tuple[int, int]) -> bool:
     )
 
 
+def _shape_of_servers(given: object) -> str:
+    """A mistake is told by what was meant. No tag could be the name of a field: see `_is_of_pydantic`."""
+    return "of-fields" if isinstance(given, dict) else "all-of-them" if given == ALL else "a-list"
+
+
 Line = Annotated[str, Field(max_length=LONGEST_LINE), AfterValidator(_text)]
 Text = Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator(_text)]
 Name = Annotated[str, Field(max_length=100), AfterValidator(_text)]
@@ -92,8 +97,17 @@ Patterns = Annotated[list[Annotated[str, AfterValidator(_pattern)]], Field(max_l
 Commands = Annotated[list[Line], Field(max_length=MOST_LISTED)]
 Server = Annotated[str, AfterValidator(_server)]
 Written = dict[Server, Annotated[dict[str, Any], AfterValidator(_entry)]]  # out, in the agent's own file
-# Of what may be several things, the first is the one that a mistake is told by.
-Servers = Annotated[list[Server | Written] | Written | Literal["all"], Field(max_length=MOST_LISTED)]
+OneServer = Annotated[
+    Annotated[Server, Tag("a-name")] | Annotated[Written, Tag("of-fields")],
+    Discriminator(lambda given: "of-fields" if isinstance(given, dict) else "a-name"),
+]
+Servers = Annotated[
+    Annotated[list[OneServer], Tag("a-list")]
+    | Annotated[Written, Tag("of-fields")]
+    | Annotated[Literal["all"], Tag("all-of-them")],
+    Discriminator(_shape_of_servers),
+    Field(max_length=MOST_LISTED),
+]
 Skill = Annotated[str, Field(max_length=64), AfterValidator(_text)]
 Skills = Annotated[list[Skill] | Literal["all"], Field(max_length=MOST_LISTED)]
 Seconds = Annotated[int, Field(gt=0, le=30 * 24 * 60 * 60)]

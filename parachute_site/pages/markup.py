@@ -10,6 +10,7 @@
 import html
 import re
 from collections.abc import Hashable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
@@ -68,7 +69,10 @@ _CODE = re.compile(r'<pre><code(?: class="language-([^"]*)")?>(.*?)</code></pre>
 _IMAGE = re.compile(r'<img src="([^"]*)" alt="([^"]*)"(?: title="[^"]*")? />')
 _LINK = re.compile(r'<a href="(?!https?://|mailto:)([^"]*)"(?: title="[^"]*")?>(.*?)</a>', re.DOTALL)
 _HERE = re.compile(r'(<a href="/[^"]*") target="_blank" rel="[^"]*"')  # ours are no other site's
-_WIKI = re.compile(r"\[\[([^\[\]<>|\n]{1,300})(?:\|([^\[\]<>\n]{1,300}))?\]\]")
+_WIKI = re.compile(r"!?\[\[([^\[\]<>|\n]{1,300})(?:\|([^\[\]<>\n]{1,300}))?\]\]")  # with `!`: shown in place
+_SPACED = re.compile(
+    r"\[([^\[\]<>\n]{1,300})\]\(&lt;([^<>\n]{1,300}?)&gt;\)"
+)  # whose `<` was taken for a tag's
 _IN_CODE = re.compile(r"(<pre>.*?</pre>|<code>.*?</code>)", re.DOTALL)
 _HEADING = re.compile(r"<(/?)h([12])>")
 _BOX = re.compile(r'<input type="checkbox"( checked="")? disabled="" />')
@@ -83,30 +87,40 @@ class Links(Hashable, Protocol):
     def of_name(self, name: str) -> str: ...
 
 
-def markdown(text: str, *, is_whole: bool = True, links: Links | None = None) -> SafeString:
-    """Safe markup. While a text is still being written its code has no colours yet. Without `links`, what is
-    no address of the web leads nowhere."""
+@dataclass(frozen=True)
+class How:
+    is_whole: bool = True  # while a text is still being written its code has no colours yet
+    links: Links | None = None  # without them, what is no address of the web leads nowhere
+    flows: bool = False  # a paragraph fills its lines, wherever the file breaks them
+
+
+def markdown(
+    text: str, *, is_whole: bool = True, links: Links | None = None, flows: bool = False
+) -> SafeString:
+    """Safe markup."""
+    how = How(is_whole, links, flows)
     if len(text) > LONGEST:
         return _as_written(text)
     if len(text) > LONGEST_KEPT or not is_whole:
-        return _rendered(text, is_whole, links)
-    return _kept(text, links)
+        return _rendered(text, how)
+    return _kept(text, how)
 
 
 @lru_cache(KEPT)
-def _kept(text: str, links: Links | None) -> SafeString:
-    return _rendered(text, True, links)
+def _kept(text: str, how: How) -> SafeString:
+    return _rendered(text, how)
 
 
-def _rendered(text: str, is_whole: bool, links: Links | None) -> SafeString:
+def _rendered(text: str, how: How) -> SafeString:
     plain = _TAG.sub(_LESS, visible(text.replace(_LESS, "")))
-    found = markdown_to_html_with_extensions(plain, Options.CMARK_OPT_HARDBREAKS, EXTENSIONS)
+    breaks = Options.CMARK_OPT_DEFAULT if how.flows else Options.CMARK_OPT_HARDBREAKS
+    found = markdown_to_html_with_extensions(plain, breaks, EXTENSIONS)
     found = found.replace(_LESS, "&lt;")
     if max(found.count("<blockquote>"), found.count("<ul>") + found.count("<ol")) > DEEPEST and _is_deep(
         found
     ):
         return _as_written(text)
-    cleaned = _clean(_ours(found, is_whole, links))
+    cleaned = _clean(_ours(found, how.is_whole, how.links))
     return mark_safe(_HERE.sub(r"\1", cleaned))  # noqa: S308 - ammonia has cleaned it
 
 
@@ -125,7 +139,7 @@ def _as_written(text: str) -> SafeString:
 
 
 def _ours(found: str, is_whole: bool, links: Links | None) -> str:
-    found = _LINK.sub(_lost, found) if links is None else _linked(found, links)
+    found = _LINK.sub(lambda link: _lost(link[2]), found) if links is None else _linked(found, links)
     found = _CODE.sub(lambda code: _code(code[1] or "", code[2], is_whole), found)
     found = _IMAGE.sub(lambda image: _image(image[1], image[2]), found)
     found = _HEADING.sub(lambda tag: f"<{tag[1]}h{int(tag[2]) + 2}>", found)  # the page has its own
@@ -141,20 +155,26 @@ def _linked(found: str, links: Links) -> str:
     """Links to notes lead there, and `[[a name]]` is one, but for what stands in code."""
 
     def by_path(link: re.Match[str]) -> str:
-        address = links.of_path(html.unescape(link[1]))
-        return _lost(link) if address is None else f'<a href="{escape(address)}">{link[2]}</a>'
+        return led(link[1], link[2])
+
+    def by_spaced(link: re.Match[str]) -> str:
+        return led(link[2], link[1])
+
+    def led(path: str, words: str) -> str:
+        address = links.of_path(html.unescape(path))
+        return _lost(words) if address is None else f'<a href="{escape(address)}">{words}</a>'
 
     def by_name(link: re.Match[str]) -> str:
         address = links.of_name(html.unescape(link[1]).partition("#")[0].strip())
         return f'<a href="{escape(address)}">{link[2] or link[1]}</a>'
 
     parts = _IN_CODE.split(found)  # every second one is code
-    parts[::2] = [_WIKI.sub(by_name, _LINK.sub(by_path, part)) for part in parts[::2]]
+    parts[::2] = [_WIKI.sub(by_name, _SPACED.sub(by_spaced, _LINK.sub(by_path, part))) for part in parts[::2]]
     return "".join(parts)
 
 
-def _lost(link: re.Match[str]) -> str:
-    return f'<span class="lost">{link[2]}</span>'
+def _lost(words: str) -> str:
+    return f'<span class="lost">{words}</span>'
 
 
 def _code(language: str, escaped: str, is_whole: bool) -> str:

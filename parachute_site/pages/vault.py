@@ -1,9 +1,10 @@
 """The vault in the page: its folders, its notes as people read them, and captures."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
-from urllib.parse import quote, unquote, urlencode
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
@@ -22,6 +23,8 @@ from sessions_app.access.models import Role, Workspace
 from sessions_app.errors import NotFound
 from sessions_app.files import captures, notes
 from sessions_app.storable import storable
+
+DEEPEST = 64  # folders that are looked through for what is left of a path
 
 
 @dataclass(frozen=True)
@@ -74,13 +77,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     caller = caller_in(request)
     workspace, role = _workspace(caller, slug)
     path = storable(request.GET.get("path", "")).strip("/")
-    try:
-        place = notes.look(workspace, path)
-        above = place if place.is_folder else notes.look(workspace, _above(path))
-    except NotFound as error:
-        if path != captures.FOLDER:  # which is made with the first of them
-            raise Http404 from error
-        place = above = notes.Place(path, True)
+    place, above, is_there = _place(workspace, path)
     context = {
         "heading": _("Vault"),
         "workspace": workspace,
@@ -88,13 +85,14 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "place_shown": place,
         "above": above,
         "crumbs": _crumbs(above.path),
+        "gone": None if is_there else _gone(request, workspace, path),
         "is_raw": "raw" in request.GET,
         "markup": _markup(slug, place),
         "ask": _ask(slug, place),
         "may_capture": role in MAY_WRITE and above.path == captures.FOLDER,
         "captures": captures.FOLDER,
     }
-    return framed(request, "vault.html", context, place="vault")
+    return framed(request, "vault.html", context, place="vault", status=200 if is_there else 404)
 
 
 @never_cache
@@ -116,6 +114,41 @@ def _workspace(caller: Caller, slug: str) -> tuple[Workspace, Role]:
     return workspace, Role(role)
 
 
+def _place(workspace: Workspace, path: str) -> tuple[notes.Place, notes.Place, bool]:
+    """What lies there, its folder, and whether anything does: else the folder is what is left of it."""
+    try:
+        place = notes.look(workspace, path)
+        return place, place if place.is_folder else notes.look(workspace, _above(path)), True
+    except NotFound:
+        if path == captures.FOLDER:  # which is made with the first of them
+            return notes.Place(path, True), notes.Place(path, True), True
+        return notes.Place(path, False), _nearest(workspace, _above(path)), False
+
+
+def _nearest(workspace: Workspace, path: str) -> notes.Place:
+    """The folder itself, else what there is above it."""
+    names = path.split("/")[:DEEPEST]
+    for depth in range(len(names), -1, -1):
+        with suppress(NotFound):
+            found = notes.look(workspace, "/".join(names[:depth]))
+            if found.is_folder:
+                return found
+    raise Http404
+
+
+def _gone(request: HttpRequest, workspace: Workspace, path: str) -> dict[str, str]:
+    """Which note led here, as the browser says, and what to look for instead."""
+    came = urlsplit(request.headers.get("Referer", ""))
+    linking = ""
+    if came.path == reverse("vault", args=[workspace.slug]):
+        linking = storable(dict(parse_qsl(came.query)).get("path", ""))
+    try:
+        is_note = bool(linking) and not notes.look(workspace, linking).is_folder
+    except NotFound:
+        is_note = False
+    return {"linking": linking if is_note else "", "name": PurePosixPath(path).stem}
+
+
 def _above(path: str) -> str:
     return path.rpartition("/")[0]
 
@@ -130,7 +163,7 @@ def _markup(slug: str, place: notes.Place) -> Any:
     if place.text is None or not place.is_markdown:
         return None
     front, body = _front_matter(place.text)
-    return {"front": front, "body": markdown(body, links=Links(slug, _above(place.path)))}
+    return {"front": front, "body": markdown(body, links=Links(slug, _above(place.path)), flows=True)}
 
 
 def _front_matter(text: str) -> tuple[str, str]:

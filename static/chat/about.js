@@ -35,6 +35,7 @@ export class About {
   on(name, act) {
     document.querySelector(name).addEventListener("click", async () => {
       this.more.open = false;
+      this.complain(null); // of what was tried before
       await act().catch(this.complain);
     });
   }

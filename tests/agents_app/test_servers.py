@@ -89,16 +89,26 @@ def test_an_entry_that_cannot_be_used_says_why(name: str, given: Any, said: str)
     assert said in entry(name, given).problem
 
 
-def test_one_that_is_wrong_keeps_no_other_from_counting_and_two_of_one_name_are_neither(vault: Path) -> None:
+def test_one_that_is_wrong_keeps_no_other_from_counting_and_two_of_one_name_are_neither(
+    vault: Path, as_ada: Caller
+) -> None:
     good = json.dumps(GOOD)
     write(vault, f'{{"a": {good}, "b": 7, "a": {{"command": "evil"}}, "c": {good}}}')
     assert problems(vault)["c"] == ""
     assert "Two entries" in problems(vault)["a"]
+    twice = (vault / ".mcp.json").read_text()
+    with pytest.raises(Conflict, match="two entries named a"):  # the first would be gone unseen
+        services.save(as_ada, Workspace.objects.get(), "d", GOOD)
+    assert (vault / ".mcp.json").read_text() == twice
+    services.remove(as_ada, Workspace.objects.get(), "a")
+    assert set(problems(vault)) == {"b", "c"}
     write(vault, {"mcpServers": {"a": GOOD}, "b": GOOD})
     assert "stands beside" in problems(vault)["b"]
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", "[" * 100_000, '"x"', "\x00", " " * 300_000])
+@pytest.mark.parametrize(
+    "text", ["{", "[1]", '{"mcpServers": [1]}', "[" * 100_000, '"x"', "\x00", " " * 300_000]
+)
 def test_a_file_that_cannot_be_read_says_so_and_is_not_written_over(
     vault: Path, text: str, as_ada: Caller
 ) -> None:
@@ -107,6 +117,15 @@ def test_a_file_that_cannot_be_read_says_so_and_is_not_written_over(
     with pytest.raises(Conflict):
         services.save(as_ada, Workspace.objects.get(), "garden", GOOD)
     assert (vault / ".mcp.json").read_text() == text
+
+
+def test_a_folder_in_its_place_is_said_where_servers_are_read_and_written(
+    vault: Path, as_ada: Caller
+) -> None:
+    (vault / ".mcp.json").mkdir()
+    assert files.read(vault).problem.startswith(".mcp.json is a folder")
+    with pytest.raises(Conflict, match="is a folder"):
+        services.save(as_ada, Workspace.objects.get(), "garden", GOOD)
 
 
 def test_a_link_is_not_followed(vault: Path, tmp_path: Path, as_ada: Caller) -> None:
@@ -171,6 +190,8 @@ def test_what_documentation_shows_may_be_pasted_as_it_is() -> None:
     assert pasted("", json.dumps({"mcpServers": {"garden": GOOD}})) == ("garden", GOOD)
     assert pasted("mine", json.dumps({"garden": GOOD})) == ("mine", GOOD)
     assert pasted("mine", json.dumps(GOOD)) == ("mine", GOOD)
+    misspelt = {"comand": "python3", "args": ["x.py"]}
+    assert pasted("mine", json.dumps(misspelt)) == ("mine", misspelt), "one entry, of which entry() says more"
     for text in ("", "{", "[]", json.dumps({"a": GOOD, "b": GOOD})):
         with pytest.raises(Invalid):
             pasted("", text)
@@ -225,8 +246,9 @@ async def test_agents_that_say_nothing_get_what_is_on_and_others_what_they_name(
         assert [*given(engine)] == wanted, says
     settings = engine.runtime.requests[-1].given[1].settings
     assert settings["url"] == "https://other.example.org/", "an agent's own counts before the vault's"
-    await engine.answer("hi", agent=await agent(inline.replace("'true'", "evil"), accepts=False))
+    changed = await engine.answer("hi", agent=await agent(inline.replace("'true'", "evil"), accepts=False))
     assert [*given(engine)] == ["library"], "another command is another server, and waits"
+    assert ["page Agents" in each for each in warned(changed)] == [True]
     await Session.objects.aupdate(source="telegram")
     (last,) = [each async for each in Session.objects.filter(agent_slug="default")]
     await engine.answer("and now", session_id=last.pk)

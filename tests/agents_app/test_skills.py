@@ -128,6 +128,7 @@ def test_a_zip_is_taken_with_or_without_its_folder(workspace: Workspace, as_ada:
     [
         (b"no zip", "no zip"),
         (packed({"README.md": "x"}), "no SKILL.md"),
+        (packed({"SKILL.md": TEXT.replace("name: pruning\n", "")}), "says no name"),
         (packed({"SKILL.md": TEXT}, by=zipfile.ZIP_BZIP2), "plain zip"),
         (spoilt(packed({"SKILL.md": TEXT * 9})), "no zip"),
         (packed({"SKILL.md": TEXT, "../out.md": "x"}), "no path inside"),

@@ -62,6 +62,8 @@ async def test_a_server_is_added_shown_changed_and_removed(adas: Web, bens: Web,
     assert b"written-out" not in listed.body
     again = (await send(adas, "POST", "/api/mcp/garden", **made)).json
     assert again["hash"] == made["hash"], "what was read may be sent back"
+    wrapped = await send(adas, "POST", "/api/mcp/garden", mcpServers={"garden": made})
+    assert (wrapped.status, wrapped.json["hash"]) == (200, made["hash"]), "as documentation shows it"
     held = json.loads((vault / ".mcp.json").read_text())["mcpServers"]["garden"]
     assert held["env"] == {"TOKEN": "written-out"}
     assert not {*held} & {"accepted", "hash", "tools"}
@@ -145,6 +147,13 @@ async def test_a_process_is_started_behind_a_wall_and_says_its_tools_or_why_not(
             assert said in tried["error"], tried
             assert "never-seen" not in tried["error"]
             assert "quinces-and-pears" not in tried["error"]
+    for name, command, said in (
+        ("line", "/bin/sh -c true", "goes into args"),
+        ("far", "/root/nowhere/server", "a wall shows no home"),
+    ):
+        with subtests.test(name):
+            await send(adas, "POST", f"/api/mcp/{name}", command=command)
+            assert said in (await send(adas, "POST", f"/api/mcp/{name}/test")).json["error"]
     with subtests.test("a secret that is not there"):
         await send(adas, "POST", "/api/mcp/wants", command="true", env={"A": "${NOT_THERE}"})
         refused = await send(adas, "POST", "/api/mcp/wants/test")
@@ -324,6 +333,8 @@ async def test_one_at_an_address_is_asked_by_both_ways_and_sent_nowhere_else() -
         for path, said in (("/elsewhere", "leads elsewhere"), ("/nowhere", "404")):
             with pytest.raises(Refused, match=said):
                 await asked("http", here + path)
+        with pytest.raises(Refused, match=r"\(127.0.0.1:1: Connection refused\)"):
+            await asked("http", "http://127.0.0.1:1/mcp")
         before = library.asked
         with pytest.raises(Refused):
             await asked("http", here.replace("127.0.0.1", "localhost") + "/mcp", is_local=False)

@@ -69,14 +69,20 @@ def test_a_chat_is_given_one_by_its_menu(tab: Tab, sample: Path) -> None:
     page = tab.open("/tools/servers/garden").page
     page.get_by_role("button", name="Accept it").click()
     tab.open_past("how much did they yield")
-    for has in ("", "garden"):
+    trouble = page.get_by_text("There is no server shed here")
+    for has, wants, is_new in (
+        ("", "garden, shed", False),
+        ("", "garden", True),
+        ("garden", "garden", False),
+    ):
         page.locator("#more > summary").click()
         page.get_by_role("button", name="Servers…").click()
         expect(page.get_by_text("There are: garden.")).to_be_visible()
         expect(page.get_by_role("textbox", name="Servers of this chat")).to_have_value(has)
-        page.get_by_role("textbox", name="Servers of this chat").fill("garden")
-        with page.expect_response("**/mcp/garden") if not has else nullcontext():
+        page.get_by_role("textbox", name="Servers of this chat").fill(wants)
+        with page.expect_response("**/mcp/garden") if is_new else nullcontext():
             page.get_by_role("button", name="Save").click()
+        expect(trouble).to_be_visible(visible="shed" in wants)
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
@@ -101,6 +107,22 @@ def test_a_skill_comes_as_a_zip_and_a_secret_is_kept(tab: Tab, sample: Path, tmp
     page.get_by_role("button", name="Keep it").click()
     expect(page.get_by_role("button", name="Remove LIBRARY_TOKEN")).to_be_visible()
     assert "quinces-and-pears" not in page.content()
+
+
+def test_a_capture_is_shown_where_it_lies_and_what_is_no_text_is_refused_in_words(
+    tab: Tab, house: House, tmp_path: Path
+) -> None:
+    (tmp_path / "call.md").write_text("Ada called.")
+    (tmp_path / "leaf.png").write_bytes(b"\x89PNG\r\n")
+    page = tab.open("/vault/of/default?path=captures").page
+    page.locator("#dropped").set_input_files(tmp_path / "leaf.png")
+    expect(page.get_by_text("leaf.png is no text in UTF-8.")).to_be_visible()
+    page.locator("#dropped").set_input_files(tmp_path / "call.md")
+    expect(page.get_by_role("heading", name="captures/call.md")).to_be_visible()
+    expect(page.get_by_text("Ada called.")).to_be_visible()
+    captures = house.up.vault / "captures"
+    assert [each.name for each in captures.iterdir()] == ["call.md"]
+    shutil.rmtree(captures)
 
 
 def test_they_are_for_everybody(any_tab: Tab, sample: Path) -> None:

@@ -45,6 +45,34 @@ def test_a_name_leads_to_its_note_and_else_to_a_search(as_ada_in: Client, quince
     assert as_ada_in.get("/vault")["Location"] == VAULT
 
 
+def test_a_link_to_what_is_not_there_says_which_note_has_it_and_offers_the_folder(
+    as_ada_in: Client, quinces: None, vault: Path
+) -> None:
+    def follow(path: str, note: str) -> str:
+        answer = as_ada_in.get(
+            f"{VAULT}?path={path}", headers={"Referer": f"http://testserver{VAULT}?path={note}"}
+        )
+        assert answer.status_code == 404
+        return str(answer.content.decode())
+
+    (vault / ".env").write_text("KEY=x")
+    note = f'<a href="{VAULT}?path=Garden/Quinces.md"><bdi>'
+    page = follow("Garden/Beds/Pears.md", "Garden/Quinces.md")
+    assert "This note links to it: " + note in page
+    assert f'<a class="button" href="{VAULT}?path=Garden">The folder</a>' in page
+    assert 'href="/search?q=Pears"' in page
+    assert "links to it" not in follow("Pears.md", ".env")
+    assert "The folder</a>" in follow("x/" * 2_000, "Garden")
+
+
+def test_a_paragraph_of_a_note_fills_its_lines_and_breaks_where_it_says_so(
+    as_ada_in: Client, vault: Path
+) -> None:
+    (vault / "Poem.md").write_text("Wrapped by\nan editor.\n\nRoses  \nare red.\n")
+    page = as_ada_in.get(f"{VAULT}?path=Poem.md").content.decode()
+    assert "<p>Wrapped by\nan editor.</p>\n<p>Roses<br>\nare red.</p>" in page
+
+
 @pytest.mark.parametrize("path", ["?path=.env", "?path=../x", "?path=%00", "?path=nothing"])
 def test_what_is_not_there_is_not_found(as_ada_in: Client, vault: Path, path: str) -> None:
     (vault / ".env").write_text("KEY=x")
@@ -68,7 +96,9 @@ def test_who_is_not_in_it_does_not_get_in_and_who_reads_drops_nothing(
         ("[x](../Welcome.md#top)", "/vault/of/w?path=Welcome.md"),
         ("[x](/Daily/x.md)", "/vault/of/w?path=Daily/x.md"),
         ("[x](The%20pond.md)", "/vault/of/w?path=Garden/The%20pond.md"),
+        ("[x](<The pond.md>)", "/vault/of/w?path=Garden/The%20pond.md"),
         ("[[The pond|x]]", "/vault/of/w/named?name=The+pond"),
+        ("![[The pond|x]]", "/vault/of/w/named?name=The+pond"),
     ],
 )
 def test_links_of_a_note_lead_to_notes(written: str, leads_to: str) -> None:

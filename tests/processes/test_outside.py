@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import httpx2
 import pytest
+from django.conf import settings
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -23,6 +24,7 @@ def asked(house: House, *uses: tuple[str, dict[str, Any]]) -> tuple[list[str], l
         async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {house.program.key}"}) as http:
             transport = streamable_http_client(f"{house.up.address}/mcp", http_client=http)
             async with Client(transport) as client:
+                assert client.server_info and client.server_info.version == settings.VERSION
                 tools = (await client.list_tools()).tools
                 answers = [await client.call_tool(name, given) for name, given in uses]
                 return [tool.name for tool in tools], [json.loads(_text(told)) for told in answers]

@@ -11,6 +11,7 @@ from ninja import Body, Query, Router, Status
 from agents_app.definitions.editing import workspace_of
 from agents_app.tools.mcp import secrets, services, trying
 from agents_app.tools.mcp.chosen import names_given
+from agents_app.tools.mcp.pasted import entry_in
 from agents_app.tools.mcp.schemas import (
     AcceptServer,
     ChooseOrder,
@@ -62,8 +63,8 @@ def _list(caller: Caller, slug: str | None) -> ServerList:
     "/mcp/{name}",
     response={200: ServerOut, **refusals(401, 403, 404, 409, 422)},
     summary="Add a server, or change one",
-    description="Written into `.mcp.json`, and accepted by that. For owners. What comes back masked stays as "
-    "it was. Needs the scope `admin`.",
+    description="Written into `.mcp.json`, and accepted by that. For owners. It may stand in `mcpServers`. "
+    "What comes back masked stays as it was. Needs the scope `admin`.",
 )
 async def post_server(
     request: HttpRequest,
@@ -75,6 +76,7 @@ async def post_server(
 
 
 def _save(caller: Caller, slug: str | None, name: str, config: dict[str, Any]) -> ServerOut:
+    name, config = entry_in(name, config)
     return ServerOut.of(services.save(caller, workspace_of(caller, slug), name, config_in(config)))
 
 

@@ -21,6 +21,9 @@ from sessions_app.models.session import OF_BOTS
 
 NOT_CONNECTED = "mcp_connection_failed"
 NOT_ACCEPTED = gettext_lazy("No owner has accepted it as it is. One can, on the page Tools.")
+NOT_ALLOWED = gettext_lazy(
+    "Its agent's file asks for it, and no owner has accepted that. One can, on the page Agents."
+)
 
 
 @dataclass(frozen=True)
@@ -92,8 +95,9 @@ def _wanted(session: Session, cast: Cast) -> tuple[list[Entry], list[Warned]]:
     listed, problem = servers_of(session.workspace)
     by_name = {each.name: each for each in listed}
     own = [entry(name, config) for name, config in inline_servers(cast.definition, cast.rights).items()]
-    names, warned = _named(cast, by_name, of_strangers=session.source in OF_BOTS), list[Warned]()
-    for name, on in chosen_in(session).items():
+    names, chosen = _named(cast, by_name, of_strangers=session.source in OF_BOTS), chosen_in(session)
+    warned = [_not_started(name, str(NOT_ALLOWED)) for name in _waiting(cast) if name not in chosen]
+    for name, on in chosen.items():
         names = [*names, name] if on else [each for each in names if each != name]
         own = own if on else [each for each in own if each.name != name]
     found = list(own)
@@ -110,6 +114,12 @@ def _wanted(session: Session, cast: Cast) -> tuple[list[Entry], list[Warned]]:
     return found, warned
 
 
+def _waiting(cast: Cast) -> list[str]:
+    """What the agent's file asks for beyond its rights."""
+    asked = [each for each in cast.definition.wanted.servers if each not in cast.rights.servers]
+    return [] if ALL in cast.rights.servers else [inline_name(each) or each for each in asked]
+
+
 def _named(cast: Cast, by_name: Mapping[str, Server], *, of_strangers: bool) -> list[str]:
     """What is on for all is not for the chats of bots: who writes there is a stranger, and a server acts for
     whoever gave it its secret."""
@@ -123,4 +133,5 @@ def _named(cast: Cast, by_name: Mapping[str, Server], *, of_strangers: bool) -> 
 
 
 def _not_started(name: str, why: str) -> Warned:
-    return Warned(NOT_CONNECTED, _("The server %(name)s is not there") % {"name": name}, why)
+    title = _("The servers are not there") if name == ALL else _("The server %(name)s is not there")
+    return Warned(NOT_CONNECTED, title % {"name": name}, why)

@@ -1,6 +1,7 @@
 """`.mcp.json` of a vault, by directory handles. Walls are mounted on it, so it is changed in place."""
 
 import json
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,11 +46,11 @@ def read(vault: Path) -> Listed:
     """Each entry by itself: one that is wrong keeps no other from counting. Never raises."""
     try:
         found = _parsed(_content(vault))
+        servers = _servers(found)
     except NotRead as unread:
         return Listed(problem=str(unread))
     except OSError as error:
-        return Listed(problem=f"{FILE} cannot be read ({error.strerror}). A link is not followed.")
-    servers = _servers(found)
+        return Listed(problem=f"{FILE} cannot be read ({error.strerror}).")
     entries = [_entry(servers, name) for name in list(servers)[:MOST]]
     if servers is not found:
         entries += [_outside(name) for name, value in found.items() if name != KEY and _is_server(value)]
@@ -61,11 +62,16 @@ def change(vault: Path, do: Callable[[dict[str, Any]], None]) -> None:
     """`do` changes the servers by name; the rest of the file stays, but its spaces. Raises NotRead,
     ChangedMeanwhile, OSError."""
     before = _content(vault)
-    found = dict(_parsed(before))
+    found = _parsed(before)
     is_wrapped = KEY in found or not found
-    servers = dict(_servers(found))
+    known = _servers(found)
+    servers = dict(known)
     do(servers)
     whole = {**found, KEY: servers} if is_wrapped else servers
+    lost = {name for name in _twice_in(known) if servers.get(name) is known[name]}
+    beside = _twice_in(found) if found is not known else set()
+    if lost or beside:  # one of the two would be gone, and whoever wrote it never heard of that
+        raise NotRead(f"{FILE} has two entries named {min(lost | beside)[:100]}.")
     try:
         content = _as_written(whole)
     except (ValueError, RecursionError) as error:
@@ -82,12 +88,16 @@ def change(vault: Path, do: Callable[[dict[str, Any]], None]) -> None:
 
 def _content(vault: Path) -> bytes:
     with Folder.at(vault) as root:
-        try:
-            content = root.read(FILE, first=LARGEST + 1)
-        except FileNotFoundError:
-            if root.look(FILE) is not None:
-                raise
+        found = root.look(FILE)
+        if found is None:
             return b""
+        if stat.S_ISDIR(found.st_mode):
+            raise NotRead(
+                f"{FILE} is a folder, and servers stand in a file of that name. Take the folder away."
+            )
+        if stat.S_ISLNK(found.st_mode):
+            raise NotRead(f"{FILE} is a link, and no link is followed. Put the file itself there.")
+        content = root.read(FILE, first=LARGEST + 1)
     if len(content) > LARGEST:
         raise NotRead(f"{FILE} has more than {LARGEST:,} bytes.")
     return content
@@ -114,12 +124,18 @@ def _as_written(whole: Any) -> bytes:
 
 def _servers(found: dict[str, Any]) -> dict[str, Any]:
     """Both shapes: below `mcpServers`, or at the top."""
-    inner = found.get(KEY)
-    return inner if isinstance(inner, dict) else found if KEY not in found else {}
+    inner = found.get(KEY, found)
+    if not isinstance(inner, dict):
+        raise NotRead(f"{KEY} in {FILE} holds no fields: servers by their names were expected.")
+    return inner
+
+
+def _twice_in(found: dict[str, Any]) -> set[str]:
+    return found.twice if isinstance(found, _Twice) else set()
 
 
 def _entry(servers: dict[str, Any], name: str) -> Entry:
-    if name in getattr(servers, "twice", ()):
+    if name in _twice_in(servers):
         return Entry(name[:100], problem="Two entries have this name. Rename one of them.")
     return entry(name, servers[name])
 

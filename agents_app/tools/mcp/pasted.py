@@ -20,19 +20,23 @@ def pasted(name: str, text: str) -> tuple[str, dict[str, Any]]:
         raise Invalid.field(
             "config", _("The entry cannot be read as JSON%(where)s.") % {"where": _where(text)}
         ) from error
+    return entry_in(name, found)
+
+
+def entry_in(name: str, found: object) -> tuple[str, dict[str, Any]]:
+    """Out of `mcpServers`, or out of what its name stands around. Raises Invalid."""
     if isinstance(found, dict) and isinstance(found.get(KEY), dict):
         found = found[KEY]
     if not isinstance(found, dict) or not found:
         raise Invalid.field(
             "config", _('Give an entry, such as {"command": "python3", "args": ["server.py"]}.')
         )
-    if "command" in found or "url" in found:
+    if "command" in found or "url" in found or not all(isinstance(each, dict) for each in found.values()):
         return name, found
     if len(found) == 1:
         ((only, config),) = found.items()
-        if isinstance(config, dict):
-            return name or only, config
-    if name in found and isinstance(found[name], dict):
+        return name or only, config
+    if name in found:
         return name, found[name]
     raise Invalid.field("config", _("There are several servers in it. Give one at a time."))
 

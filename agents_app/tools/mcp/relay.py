@@ -8,6 +8,7 @@ Where no CLI is between, a server's variables come with `HELD` before their name
 with what its program is given, and outside of it LD_PRELOAD would have the wall run a file of the vault.
 """
 
+import errno
 import os
 import signal
 import sys
@@ -65,8 +66,19 @@ def _become(argv: "list[str]") -> None:
     try:
         os.execvpe(argv[0], argv, _its_own())  # noqa: S606 - becoming that program is the point
     except OSError as error:
-        os.write(2, f"{argv[0]}: {error.strerror}\n".encode())
+        hint = _hint(argv[0]) if error.errno == errno.ENOENT else ""
+        os.write(2, f"{argv[0]}: {error.strerror}.{hint}\n".encode())
         os._exit(127)
+
+
+def _hint(command: str) -> str:
+    """It may well be there for whoever wrote the entry, in a shell and outside of a wall."""
+    if " " in command:
+        return " The command is the program alone: what follows it goes into args."
+    return (
+        " It, and what it is a link to or run by, must lie in the vault or below /usr: a wall shows no home,"
+        " and no other folder."
+    )
 
 
 def _its_own() -> "dict[str, str]":

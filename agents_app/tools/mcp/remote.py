@@ -4,6 +4,8 @@ No redirect is followed: what stands in the headers would go along.
 """
 
 import asyncio
+import errno
+import os
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -38,10 +40,22 @@ async def tools_at(config: dict[str, Any], *, is_local: bool) -> list[Any]:
                 await server.close()
     except requests.Refused as refused:
         raise Refused(refused.message) from refused
+    except aiohttp.ClientConnectorError as error:
+        raise _unreached(f"{error.host}:{error.port}: {_reason(error.os_error)}") from error
     except (aiohttp.ClientError, OSError) as error:
-        raise Refused(_("It could not be reached (%(why)s).") % {"why": str(error)[:200]}) from error
+        raise _unreached(str(error)) from error
     except (EOFError, ValueError) as error:
         raise Refused(_("What it answers is no message of this protocol.")) from error
+
+
+def _unreached(why: str) -> Refused:
+    return Refused(_("It could not be reached (%(why)s).") % {"why": why[:200]})
+
+
+def _reason(error: OSError) -> str:
+    """In the system's words: asyncio's are those of a program."""
+    known = error.errno in errno.errorcode
+    return os.strerror(error.errno) if known and error.errno else error.strerror or str(error)
 
 
 class _Posts:

@@ -165,9 +165,11 @@ async def _spoken_to(confined: Launch, stands: ExitStack, mark: str) -> list[Any
             return await tools_of(_Lines(process))
     except TimeoutError:
         raise Refused(_said(_("It did not answer within 10 seconds."), heard)) from None
-    except (EOFError, OSError, ValueError):
+    except (EOFError, OSError):
         await asyncio.wait({hearing}, timeout=1)
-        raise Refused(_said(_("It ended, or said what is no message."), heard)) from None
+        raise Refused(_said(_("It ended before it had told its tools."), heard)) from None
+    except ValueError:
+        raise Refused(_said(_("It says what is no message of this protocol."), heard)) from None
     finally:
         await asyncio.to_thread(launcher.end_everything, mark)
         await process.wait()

@@ -54,6 +54,10 @@ def unpacked(content: bytes) -> Unpacked:
         raise Unusable(f"There is no {FILE} in it, neither at its top nor in its one folder.")
     text = files[FILE][0]
     name = name_in(text) or top
+    if not name:
+        raise Unusable(
+            f"{FILE} says no name, and no folder is around it. Write `name:` into its front matter."
+        )
     check_name(name)
     parsed(text, name)
     return Unpacked(name, files)
