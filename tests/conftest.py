@@ -10,7 +10,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.core.management.commands import flush
-from django.db import connections
+from django.db import connection, connections
 from hypothesis import settings
 
 from agents_app.runtimes.scripted import ScriptedRuntime, runtime
@@ -36,6 +36,8 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
     Django's own `aget`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(flush, "emit_post_migrate_signal", lambda *_: ContentType.objects.clear_cache())
+        if connection.vendor == "postgresql":
+            patch.setattr(flush, "sql_flush", _sql_delete)
         yield
     together = threading.Barrier(THREADS * len(POOLS))
 
@@ -46,6 +48,13 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
     for done in [pool.submit(let_go) for pool in POOLS for _ in range(THREADS)]:
         done.result(20)
     asyncio.run(sync_to_async(connections.close_all)())
+
+
+def _sql_delete(*_: object, **__: object) -> list[str]:
+    """To truncate sixty tables takes PostgreSQL forty times as long as to delete the few rows of a test. In
+    any order, and also what no trigger lets go."""
+    tables = connection.introspection.django_table_names(only_existing=True, include_views=False)
+    return ["SET LOCAL session_replication_role = replica", *(f'DELETE FROM "{name}"' for name in tables)]
 
 
 @pytest.fixture(autouse=True)

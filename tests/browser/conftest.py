@@ -4,7 +4,8 @@ from contextlib import closing
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.browser.house import QUIET, House, Shell, Tab, signed_in, watched
+from tests.browser.house import QUIET, SCREENS, House, Shell, Tab, signed_in, watched
+from tests.depth import few_of
 from tests.processes.conftest import start_up, variables  # noqa: F401
 from tests.processes.program import Program
 from tests.processes.running import REAL, RunningUp, free_port, of_whoever_runs_it
@@ -68,3 +69,12 @@ def page(browser: Browser) -> Iterator[Page]:
     yield fresh
     context.close()
     assert not complaints, complaints
+
+
+@pytest.fixture(params=few_of(SCREENS, (390, "dark"), (1280, "light")), ids=str)
+def any_tab(request: pytest.FixtureRequest, house: House, browser: Browser) -> Iterator[Tab]:
+    """On each screen; two of them stand for the others."""
+    width, scheme = request.param
+    opened = house.tab(browser, width=width, scheme=scheme)
+    yield opened
+    opened.close()

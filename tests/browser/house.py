@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import (
     Browser,
     BrowserContext,
@@ -22,11 +23,15 @@ from playwright.sync_api import (
     expect,
 )
 
+from tests.depth import few_of
 from tests.processes.program import Program
 from tests.processes.running import ROOT, RunningUp
 from tests.scripted_model import ScriptedModel
 
 PATIENCE = 30_000  # ms
+SCREENS = [(width, scheme) for width in (390, 1280) for scheme in ("light", "dark")]
+# For a test of `any_tab` that is long, or of pages that are tried wide elsewhere too.
+ON_A_PHONE = pytest.mark.parametrize("any_tab", few_of(SCREENS, (390, "dark")), ids=str, indirect=True)
 STANDS_STILL_FOR = 1_100  # ms, until a card can be answered
 QUIET = (
     "--no-sandbox",

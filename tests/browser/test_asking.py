@@ -17,6 +17,7 @@ from tests.scripted_model import calls
 
 pytestmark = [pytest.mark.processes, pytest.mark.browser]
 SCREENS = [(390, "light"), (1280, "dark")]
+LATE = [("Allow once", "Allowed by admin."), ("Deny", "Denied by admin.")]
 PERMISSION_TIMEOUT = 120  # s, as it is unless somebody sets it
 
 QUESTION = {
@@ -91,6 +92,7 @@ def test_a_double_click_decides_one(tab: Tab, three: Locator) -> None:
     assert_one_was_decided(three)
 
 
+@pytest.mark.depth
 def test_a_key_that_is_held_decides_one(tab: Tab, three: Locator) -> None:
     for _ in range(5):
         tab.page.keyboard.down("y")
@@ -123,6 +125,7 @@ def test_who_answers_by_keyboard_goes_on_with_the_next_card(tab: Tab, three: Loc
         expect(three.first if left else whole).to_be_focused()
 
 
+@pytest.mark.depth
 def test_who_answers_by_keyboard_goes_on_in_the_message(house: House, tab: Tab) -> None:
     wants_to_steer(house, "where was I")
     tab.open().say("where was I")
@@ -152,6 +155,7 @@ def test_a_reason_that_is_sent_in_the_moment_after_an_answer_decides_nothing(
     assert_one_was_decided(three)
 
 
+@pytest.mark.depth
 def test_a_card_that_is_taller_than_the_screen_is_answered(house: House, tab: Tab, other_tab: Tab) -> None:
     note = str(house.up.vault / "CLAUDE.md")
     house.model.script("a tall card", [calls("Write", file_path=note, content="x\n" * 200), say("So be it.")])
@@ -208,6 +212,7 @@ def test_a_card_that_is_open_waits_in_every_tab_and_counts_only_where_its_clock_
     tab.rests()
 
 
+@pytest.mark.depth
 def test_a_card_that_is_answered_in_the_moment_in_which_another_page_opens_it(
     house: House, tab: Tab, other_tab: Tab
 ) -> None:
@@ -274,6 +279,7 @@ ASKED_OF_THE_SERVER = """() => {
 }"""
 
 
+@pytest.mark.depth
 def test_a_card_of_a_chat_that_is_gone_takes_no_answer_and_is_not_held_open(house: House, tab: Tab) -> None:
     wants_to_steer(house, "deleted while it asks")
     opened = {"status": "granted"}  # after which the page says no more of it
@@ -412,6 +418,7 @@ def test_who_answers_second_reads_what_was_decided_and_of_no_mistake(house: Hous
     tab.complaints.clear()  # a browser says on its console that a request failed
 
 
+@pytest.mark.depth
 def test_in_the_inbox_too(house: House, tab: Tab, other_tab: Tab) -> None:
     wants_to_steer(house, "say why there")
     tab.open().say("say why there")
@@ -506,10 +513,9 @@ def test_it_is_stopped_while_it_asks(house: House, tab: Tab) -> None:
     assert_was_given_up(tab.log.locator(".ask"))
 
 
-@pytest.mark.parametrize(
-    ("button", "says"), [("Allow once", "Allowed by admin."), ("Deny", "Denied by admin.")]
-)
-def test_who_answers_late_reads_what_came_of_it(house: House, tab: Tab, button: str, says: str) -> None:
+@pytest.mark.parametrize("late", few_of(LATE, LATE[0]), ids=str)
+def test_who_answers_late_reads_what_came_of_it(house: House, tab: Tab, late: tuple[str, str]) -> None:
+    button, says = late
     wants_to_steer(house, f"late {button}")
     nobody = {"status": "expired"}
     tab.page.route("**/open", lambda route: route.fulfill(json=nobody))
@@ -599,6 +605,7 @@ def test_to_look_at_what_more_could_be_allowed_allows_nothing(
     tab.close()
 
 
+@pytest.mark.depth
 def test_what_is_taken_back_takes_nothing_with_it_that_was_allowed_since(house: House, tab: Tab) -> None:
     card = wants_a_folder(house, tab, "since the menu was opened")
     tab.page.locator("#more > summary").press("Enter")
@@ -641,6 +648,7 @@ def test_calls_of_a_kind_that_are_asked_about_at_once_are_one_card(house: House,
     tab.rests()
 
 
+@pytest.mark.depth
 def test_who_answers_such_a_card_second_reads_of_no_mistake(house: House, tab: Tab) -> None:
     cards = wants_two_pages(house, tab, "both pages at once")
     held: list[Route] = []
@@ -660,6 +668,7 @@ def test_who_answers_such_a_card_second_reads_of_no_mistake(house: House, tab: T
     tab.complaints.clear()  # a browser says on its console that a request failed
 
 
+@pytest.mark.depth
 def test_what_could_not_be_sent_of_such_a_card_is_told(house: House, tab: Tab) -> None:
     cards = wants_two_pages(house, tab, "one page is lost")
     tab.page.route("**/deny", lambda route: route.abort(), times=1)
@@ -674,6 +683,7 @@ def test_what_could_not_be_sent_of_such_a_card_is_told(house: House, tab: Tab) -
     tab.complaints.clear()  # a browser says on its console that the request failed
 
 
+@pytest.mark.depth
 def test_what_is_left_of_such_a_card_is_one_of_its_own(house: House, tab: Tab, other_tab: Tab) -> None:
     cards = wants_two_pages(house, tab, "one page of two")
     there = other_tab.open("/inbox").page.locator(".asked .ask")

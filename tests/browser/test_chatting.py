@@ -147,8 +147,7 @@ def test_the_server_may_go_away_and_come_back(house: House, tab: Tab) -> None:
     expect(tab.state).to_have_text("reconnecting")
     tab.message.fill("and back")
     gate.release()
-    house.up.wait_health()  # a page can show nothing before there is a server again
-    expect(tab.state).not_to_have_text("reconnecting", timeout=PATIENCE)
+    expect(tab.state).not_to_have_text("reconnecting", timeout=PATIENCE)  # there is a server again
     expect(tab.log).to_contain_text("Half of the way.")
     tab.rests()
     tab.complaints.clear()  # a browser says on its console that a socket was refused

@@ -9,8 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from agents_app.model.demo.wire import Reply, Text, Thinking, say
-from tests.browser.house import House, Tab
-from tests.depth import few_of
+from tests.browser.house import ON_A_PHONE, House, Tab
 from tests.scripted_model import calls
 
 pytestmark = [pytest.mark.processes, pytest.mark.browser]
@@ -57,17 +56,6 @@ def rich(house: House) -> str:
     accepted = house.program.post("everything, please")
     house.program.finished(accepted)
     return f"/chat/{accepted['sessionId']}"
-
-
-SCREENS = [(width, scheme) for width in (390, 1280) for scheme in ("light", "dark")]
-
-
-@pytest.fixture(params=few_of(SCREENS, (390, "dark"), (1280, "light")), ids=str)
-def any_tab(request: pytest.FixtureRequest, house: House, browser: Browser) -> Iterator[Tab]:
-    width, scheme = request.param
-    opened = house.tab(browser, width=width, scheme=scheme)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture(params=[(390, "dark"), (1280, "light")], ids=str)
@@ -140,6 +128,7 @@ def test_the_other_pages(any_tab: Tab, rich: str, house: House) -> None:
             any_tab.complaints.clear()  # a browser says on its console that it was 404
 
 
+@ON_A_PHONE
 def test_the_console_and_the_reference(any_tab: Tab) -> None:
     """Django's own forms for one row are as Django makes them; what people work with here are the lists."""
     lists = ("toolrequest", "auditrow", "permissiongrant", "grantrequest")

@@ -77,6 +77,7 @@ def test_a_key_that_is_entered_in_the_page_is_the_next_messages_and_nothing_star
         assert not any(b"entered-in-the-page" in file.read_bytes() for file in files_of(up))
 
 
+@pytest.mark.depth
 def test_a_folder_that_is_chosen_in_the_page_is_the_one_after_a_restart(
     start_up: StartUp, page: Page, tmp_path: Path
 ) -> None:

@@ -7,16 +7,16 @@ import pytest
 from playwright.sync_api import expect
 
 from agents_app.model.demo.wire import Reply, ToolUse, say
-from tests.browser.house import House, Tab
-from tests.browser.test_every_page import any_tab, assert_is_for_everybody
+from tests.browser.house import ON_A_PHONE, House, Tab
+from tests.browser.test_every_page import assert_is_for_everybody
 from tests.scripted_model import calls
 
 pytestmark = [pytest.mark.processes, pytest.mark.browser]
 
-__all__ = ["any_tab"]
 OURS = "mcp__orchestration__"
 
 
+@ON_A_PHONE
 def test_a_child_is_seen_at_work_asks_is_answered_and_ends(any_tab: Tab, house: House) -> None:
     agents = house.up.vault / "Agents"
     agents.mkdir(exist_ok=True)

@@ -10,11 +10,10 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
-from tests.browser.house import House, Tab
-from tests.browser.test_every_page import SCREENS, assert_is_for_everybody
-from tests.depth import few_of
+from tests.browser.house import ON_A_PHONE, House, Tab
+from tests.browser.test_every_page import assert_is_for_everybody
 
 pytestmark = [pytest.mark.processes, pytest.mark.browser]
 
@@ -40,14 +39,6 @@ def sample(house: House) -> Iterator[Path]:
     house.shell.run(
         f"from agents_app.tools.models import *\nprint([each.objects.all().delete() for each in {rows}])"
     )
-
-
-@pytest.fixture(params=few_of(SCREENS, (390, "dark"), (1280, "light")), ids=str)
-def any_tab(request: pytest.FixtureRequest, house: House, browser: Browser) -> Iterator[Tab]:
-    width, scheme = request.param
-    opened = house.tab(browser, width=width, scheme=scheme)
-    yield opened
-    opened.close()
 
 
 def test_what_is_in_the_folder_is_accepted_tried_and_given(tab: Tab, sample: Path) -> None:
@@ -125,6 +116,7 @@ def test_a_capture_is_shown_where_it_lies_and_what_is_no_text_is_refused_in_word
     shutil.rmtree(captures)
 
 
+@ON_A_PHONE
 def test_they_are_for_everybody(any_tab: Tab, sample: Path) -> None:
     for path in (
         "/tools",
