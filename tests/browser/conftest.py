@@ -2,9 +2,9 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from tests.browser.house import QUIET, SCREENS, House, Shell, Tab, signed_in, watched
+from tests.browser.house import PATIENCE, QUIET, SCREENS, House, Shell, Tab, signed_in, watched
 from tests.depth import few_of
 from tests.processes.conftest import start_up, variables  # noqa: F401
 from tests.processes.program import Program
@@ -16,6 +16,7 @@ from tests.scripted_model import ScriptedModel
     scope="module"
 )  # no longer: its loop would stand in the way of tests that have one of their own
 def browser() -> Iterator[Browser]:
+    expect.set_options(timeout=PATIENCE)  # as long as a click waits; of itself it would be a sixth of that
     with sync_playwright() as play:
         chromium = play.chromium.launch(executable_path="/usr/bin/chromium", args=list(QUIET))
         yield chromium

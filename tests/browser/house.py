@@ -260,13 +260,13 @@ class Tab:
         expect(self.message).to_have_value("")
 
     def rests(self) -> None:
-        expect(self.state).to_have_text("idle", timeout=PATIENCE)
+        expect(self.state).to_have_text("idle")
 
     def ask(self, text: str) -> None:
         """Says something and waits for the end of the answer."""
         before = self.page.locator(".turn[data-over]").count()
         self.say(text)
-        expect(self.page.locator(".turn[data-over]")).to_have_count(before + 1, timeout=PATIENCE)
+        expect(self.page.locator(".turn[data-over]")).to_have_count(before + 1)
 
 
 def settled(card: Locator) -> Locator:

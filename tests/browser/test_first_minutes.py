@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from agents_app.model.demo.wire import say
-from tests.browser.house import PATIENCE, ready
+from tests.browser.house import ready
 from tests.processes.running import RunningUp, StartUp
 from tests.scripted_model import ScriptedModel
 
@@ -28,7 +28,7 @@ def say_in(page: Page, message: str) -> None:
     before = page.locator(".turn[data-over]").count()
     page.get_by_label("Message", exact=True).fill(message)
     page.keyboard.press("Enter")
-    expect(page.locator(".turn[data-over]")).to_have_count(before + 1, timeout=PATIENCE)
+    expect(page.locator(".turn[data-over]")).to_have_count(before + 1)
 
 
 def test_without_a_key_the_demo_answers_and_says_so(start_up: StartUp, page: Page) -> None:
