@@ -43,7 +43,7 @@ COLOURED = frozenset(_LANGUAGES.split())
 
 _TAGS = """
     p br hr h3 h4 h5 h6 ul ol li blockquote pre code em strong del a span div button
-    table thead tbody tr th td"""
+    table thead tbody tr th td img"""
 TAGS = set(_TAGS.split())
 ATTRIBUTES = {
     "a": {"href"},
@@ -53,6 +53,7 @@ ATTRIBUTES = {
     "div": {"tabindex", "role", "aria-label"},
     "pre": {"tabindex"},
     "button": {"type"},
+    "img": {"src", "alt", "loading"},
 }
 CLASSES = {
     "a": {"image"},
@@ -61,6 +62,8 @@ CLASSES = {
     "button": {"button", "plain", "copy"},
 }
 SCHEMES = {"http", "https", "mailto"}
+OURS = ("/api/workspaces/", "/vault/of/")  # where the pictures of a vault are
+PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 
 # Not those of an address in <>. A character that is in no text stands in for the `<` until cmark is done.
 _TAG = re.compile(r"<(?=[a-zA-Z/!?])(?!(?:https?://|mailto:)[^\s<>]*>)")
@@ -84,7 +87,11 @@ class Links(Hashable, Protocol):
 
     def of_path(self, target: str) -> str | None: ...
 
+    def of_picture(self, target: str) -> str | None: ...
+
     def of_name(self, name: str) -> str: ...
+
+    def of_named_picture(self, name: str) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -141,7 +148,7 @@ def _as_written(text: str) -> SafeString:
 def _ours(found: str, is_whole: bool, links: Links | None) -> str:
     found = _LINK.sub(lambda link: _lost(link[2]), found) if links is None else _linked(found, links)
     found = _CODE.sub(lambda code: _code(code[1] or "", code[2], is_whole), found)
-    found = _IMAGE.sub(lambda image: _image(image[1], image[2]), found)
+    found = _IMAGE.sub(lambda image: _image(image[1], image[2], links), found)
     found = _HEADING.sub(lambda tag: f"<{tag[1]}h{int(tag[2]) + 2}>", found)  # the page has its own
     found = _BOX.sub(lambda box: f'<span class="tick">{"☑" if box[1] else "☐"}</span>', found)
     label = escape(_("Table"))
@@ -165,7 +172,13 @@ def _linked(found: str, links: Links) -> str:
         return _lost(words) if address is None else f'<a href="{escape(address)}">{words}</a>'
 
     def by_name(link: re.Match[str]) -> str:
-        address = links.of_name(html.unescape(link[1]).partition("#")[0].strip())
+        name = html.unescape(link[1]).strip()
+        if link[0].startswith("!") and name.lower().endswith(PICTURES):
+            words = link[2] or ""
+            return _picture(
+                links.of_named_picture(name), "" if words.isdecimal() else words
+            )  # else its width
+        address = links.of_name(name.partition("#")[0].strip())
         return f'<a href="{escape(address)}">{link[2] or link[1]}</a>'
 
     parts = _IN_CODE.split(found)  # every second one is code
@@ -195,18 +208,23 @@ def _lexer(name: str) -> Lexer | None:
     return get_lexer_by_name(name, stripnl=False) if name in COLOURED else None
 
 
-def _image(address: str, text: str) -> str:
+def _image(address: str, text: str, links: Links | None) -> str:
     """A picture from elsewhere is a link and not loaded: whoever hosts it would learn who reads."""
-    words = text or _("picture")
-    if not address.startswith(("http://", "https://")):
-        return f'<span class="lost">{words}</span>'
-    host = address.split("/")[2]
-    return f'<a class="image" href="{address}">{words} ({host})</a>'
+    if address.startswith(("http://", "https://")):
+        host = address.split("/")[2]
+        return f'<a class="image" href="{address}">{text or _("picture")} ({host})</a>'
+    ours = links.of_picture(html.unescape(address)) if links else None
+    return _lost(text or _("picture")) if ours is None else _picture(ours, text)
+
+
+def _picture(ours: str, text: str) -> str:
+    return f'<img src="{escape(ours)}" alt="{text}" loading="lazy">'
 
 
 def _clean(found: str) -> str:
     return nh3.clean(
         found,
+        attribute_filter=_only_our_pictures if "<img" in found else None,
         tags=TAGS,
         attributes=ATTRIBUTES,
         allowed_classes=CLASSES,
@@ -215,3 +233,8 @@ def _clean(found: str) -> str:
         link_rel="noopener noreferrer nofollow",
         strip_comments=True,
     )
+
+
+def _only_our_pictures(tag: str, attribute: str, value: str) -> str | None:
+    is_foreign = tag == "img" and attribute == "src" and not value.startswith(OURS)
+    return None if is_foreign else value

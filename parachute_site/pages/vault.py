@@ -35,7 +35,21 @@ class Links:
     folder: str = ""  # of the note that they stand in
 
     def of_path(self, target: str) -> str | None:
-        """None for what leads out of the vault."""
+        path = self._in_vault(target)
+        return None if path is None else note_url(self.workspace, path)
+
+    def of_picture(self, target: str) -> str | None:
+        path = self._in_vault(target)
+        return None if path is None else file_url(self.workspace, path)
+
+    def of_name(self, name: str) -> str:
+        return f"{reverse('vault-named', args=[self.workspace])}?{urlencode({'name': name})}"
+
+    def of_named_picture(self, name: str) -> str:
+        return f"{self.of_name(name)}&{urlencode({'folder': self.folder})}"
+
+    def _in_vault(self, target: str) -> str | None:
+        """None for what leads out of it."""
         path, _mark, _place = unquote(target).partition("#")
         if not path or "\0" in path or path.startswith("//"):
             return None
@@ -47,14 +61,15 @@ class Links:
                 names.pop()
             else:
                 return None
-        return note_url(self.workspace, "/".join(names))
-
-    def of_name(self, name: str) -> str:
-        return f"{reverse('vault-named', args=[self.workspace])}?{urlencode({'name': name})}"
+        return "/".join(names)
 
 
 def note_url(workspace: str, path: str) -> str:
     return f"{reverse('vault', args=[workspace])}?path={quote(path)}"
+
+
+def file_url(workspace: str, path: str) -> str:
+    return f"/api/workspaces/{workspace}/vault/file?path={quote(path)}"
 
 
 @never_cache
@@ -88,6 +103,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "gone": None if is_there else _gone(request, workspace, path),
         "is_raw": "raw" in request.GET,
         "markup": _markup(slug, place),
+        "file": file_url(slug, path),
         "ask": _ask(slug, place),
         "may_capture": role in MAY_WRITE and above.path == captures.FOLDER,
         "captures": captures.FOLDER,
@@ -99,11 +115,23 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_safe
 def named(request: HttpRequest, slug: str) -> HttpResponse:
-    """The note of a name, as `[[it]]` means one; where there is none, a search for it."""
+    """The note of a name, as `[[it]]` means one, or the picture of `![[it]]`, which stands in a folder; where
+    there is none, a search for it."""
     workspace, _role = _workspace(caller_in(request), slug)
     name = storable(request.GET.get("name", ""))[:300]
+    if "folder" in request.GET and (picture := _picture(workspace, storable(request.GET["folder"]), name)):
+        return redirect(file_url(slug, picture))
     path = notes.by_name(workspace, name)
     return redirect(note_url(slug, path) if path else f"{reverse('search')}?{urlencode({'q': name})}")
+
+
+def _picture(workspace: Workspace, folder: str, name: str) -> str | None:
+    """Beside the note, or in a folder above it."""
+    names = folder.split("/")[:DEEPEST] if folder else []
+    for depth in range(len(names), -1, -1):
+        with suppress(NotFound):
+            return notes.look(workspace, "/".join((*names[:depth], name))).path
+    return None
 
 
 def _workspace(caller: Caller, slug: str) -> tuple[Workspace, Role]:

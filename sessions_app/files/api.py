@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from ninja import Query, Router, Status
 from pydantic import Field
 
@@ -11,6 +11,8 @@ from sessions_app.access import reading
 from sessions_app.access.caller import Caller
 from sessions_app.api import caller_of
 from sessions_app.files import captures, notes
+from sessions_app.files.downloads import DESCRIBED as FILE
+from sessions_app.files.downloads import Download
 from sessions_app.schemas import Order, Text, Wire, refusals
 from sessions_app.threads import in_thread
 
@@ -111,3 +113,20 @@ async def get_place(request: HttpRequest, slug: str, path: Text = "") -> Any:
 def _place(caller: Caller, slug: str, path: str) -> PlaceOut:
     workspace, _role = reading.workspace(caller, slug)
     return PlaceOut.model_validate(notes.look(workspace, path))
+
+
+@router.get(
+    "/workspaces/{slug}/vault/file",
+    response=refusals(401, 403, 404),
+    openapi_extra={"responses": {200: FILE}},
+    summary="A file of the vault as it lies there",
+    description="What `GET …/vault` does not show is not there.",
+)
+async def get_file(request: HttpRequest, slug: str, path: Text) -> StreamingHttpResponse:
+    found = await in_thread(_file)(caller_of(request), slug, path)
+    return found.response()
+
+
+def _file(caller: Caller, slug: str, path: str) -> Download:
+    workspace, _role = reading.workspace(caller, slug)
+    return notes.file(workspace, path)

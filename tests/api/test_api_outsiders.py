@@ -136,6 +136,7 @@ OF_THE_WORKSPACE = {  # Ben's business as well, but for what is of the private c
     ("POST", "/api/captures"),
     ("GET", "/api/captures/{filename}"),
     ("GET", "/api/workspaces/{slug}/vault"),
+    ("GET", "/api/workspaces/{slug}/vault/file"),
 }
 QUERIES = {
     "/api/agents/{agent}": "?workspace={workspace}",
@@ -150,6 +151,11 @@ QUERIES = {
         "?workspace={workspace}",
     ),
     "/api/captures/{filename}": "?workspace={workspace}",
+    "/api/workspaces/{slug}/vault/file": "?path=captures/call.md",
+}
+NEEDED = {
+    "/api/search": "?q=word",
+    "/api/workspaces/{slug}/vault/file": "?path=captures/call.md",
 }
 FOR_OWNERS = {
     ("DELETE", "/api/workspaces/{slug}/grants/{grant_id}"),
@@ -182,7 +188,7 @@ def is_of_bots(operation: tuple[str, str]) -> bool:
 
 def place(path: str) -> str:
     """Where a list is asked for, which may need words."""
-    return path.replace("{tag}", quote(PRIVATE)) + ("?q=word" if path == "/api/search" else "")
+    return path.replace("{tag}", quote(PRIVATE)) + NEEDED.get(path, "")
 
 
 def operations() -> set[tuple[str, str]]:

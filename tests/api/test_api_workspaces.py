@@ -165,3 +165,18 @@ async def test_one_is_archived_first_and_removed_second(adas: Web, garden: Path)
 
 async def test_the_first_one_stays(adas: Web) -> None:
     assert (await adas.ask("DELETE", "/api/workspaces/default")).refused == (409, "conflict")
+
+
+async def test_a_file_of_the_vault_comes_as_it_is(
+    adas: Web, workspace: Workspace, vault: Path
+) -> None:
+    picture, page = b"\x89PNG\r\n\x1a\n\0" * 100_000, b"<script>alert(1)</script>"
+    (vault / "pear.png").write_bytes(picture)
+    (vault / "page.png").write_bytes(page)
+    where = f"/api/workspaces/{workspace.slug}/vault/file?path="
+    found = await adas.get(where + "pear.png")
+    assert (found.body, found.headers["content-type"]) == (picture, "image/png")
+    found = await adas.get(where + "page.png")
+    assert (found.body, found.headers["content-type"]) == (page, "application/octet-stream")
+    assert (await adas.get(where + "none.png")).refused == (404, "not_found")
+    assert (await adas.get(where)).refused == (404, "not_found")

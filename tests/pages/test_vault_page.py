@@ -112,6 +112,51 @@ def test_what_leads_out_of_the_vault_leads_nowhere(written: str) -> None:
     assert "href" not in markdown(written, links=Links("w", "Garden"))
 
 
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("![a pear](pear.png)", 'src="/api/workspaces/w/vault/file?path=Garden/pear.png" alt="a pear"'),
+        ("![](/pear.png)", 'src="/api/workspaces/w/vault/file?path=pear.png" alt=""'),
+        ("![[pear.PNG|300]]", 'src="/vault/of/w/named?name=pear.PNG&amp;folder=Garden" alt=""'),
+        ("![[pear.png|a pear]]", 'src="/vault/of/w/named?name=pear.png&amp;folder=Garden" alt="a pear"'),
+    ],
+)
+def test_a_picture_of_the_vault_is_shown(written: str, shown: str) -> None:
+    found = markdown(written, links=Links("w", "Garden"))
+    assert f"<img {shown}" in found
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "![x](https://elsewhere.example/x.png)",
+        "![x](//elsewhere.example/x.png)",
+        "![x](../../x.png)",
+        "![x](data:image/png;base64,AA)",
+        '<img src="https://elsewhere.example/x.png">',
+        '![x" src="https://elsewhere.example/x.png](javascript:x)',
+    ],
+)
+def test_no_picture_is_loaded_from_elsewhere(written: str) -> None:
+    found = markdown(written, links=Links("w", "Garden"))
+    assert re.findall(r'<img src="(?!/api/workspaces/w/)', found) == []
+    assert not re.search(r'<[^>]*src="[^"]*elsewhere', found)
+
+
+def test_a_picture_is_found_beside_its_note_or_above_and_has_a_page(
+    as_ada_in: Client, quinces: None, vault: Path
+) -> None:
+    (vault / "pear.png").write_bytes(PNG)
+    led = as_ada_in.get(f"{VAULT}/named?name=pear.png&folder=Garden")["Location"]
+    assert led == "/api/workspaces/default/vault/file?path=pear.png"
+    assert f'<img src="{led}" alt="pear.png">' in as_ada_in.get(f"{VAULT}?path=pear.png").content.decode()
+    nowhere = as_ada_in.get(f"{VAULT}/named?name=none.png&folder={'x/' * 2_000}")["Location"]
+    assert nowhere == "/search?q=none.png"
+
+
 def test_in_code_nothing_is_a_link_and_a_name_cannot_break_out_of_one() -> None:
     assert "href" not in markdown("`[[Pond]]`\n\n```\n[[Pond]]\n```", links=Links("w"))
     broken = markdown('[[x" onclick="y]] [x](a"b.md)', links=Links("w"))

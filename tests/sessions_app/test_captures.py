@@ -115,8 +115,9 @@ class TestTheVault:
         (vault / "Chat/assets").mkdir(parents=True)
         (vault / "Chat/assets/x").write_text("x")
         (vault / "link.md").symlink_to(vault / "Welcome.md")
-        with pytest.raises(NotFound):
-            notes.look(workspace, path)
+        for asked in (notes.look, notes.file):
+            with pytest.raises(NotFound):
+                asked(workspace, path)
 
     def test_what_is_no_text_or_long_is_said(self, workspace: Workspace, vault: Path) -> None:
         (vault / "picture.png").write_bytes(b"\x89PNG\0\0")
