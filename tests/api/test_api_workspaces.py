@@ -167,9 +167,7 @@ async def test_the_first_one_stays(adas: Web) -> None:
     assert (await adas.ask("DELETE", "/api/workspaces/default")).refused == (409, "conflict")
 
 
-async def test_a_file_of_the_vault_comes_as_it_is(
-    adas: Web, workspace: Workspace, vault: Path
-) -> None:
+async def test_a_file_of_the_vault_comes_as_it_is(adas: Web, workspace: Workspace, vault: Path) -> None:
     picture, page = b"\x89PNG\r\n\x1a\n\0" * 100_000, b"<script>alert(1)</script>"
     (vault / "pear.png").write_bytes(picture)
     (vault / "page.png").write_bytes(page)
