@@ -54,6 +54,7 @@ ATTRIBUTES = {
     "pre": {"tabindex"},
     "button": {"type"},
     "img": {"src", "alt", "loading"},
+    **{heading: {"id"} for heading in ("h3", "h4", "h5", "h6")},
 }
 CLASSES = {
     "a": {"image"},
@@ -71,13 +72,14 @@ _LESS = "\ue000"
 _CODE = re.compile(r'<pre><code(?: class="language-([^"]*)")?>(.*?)</code></pre>', re.DOTALL)
 _IMAGE = re.compile(r'<img src="([^"]*)" alt="([^"]*)"(?: title="[^"]*")? />')
 _LINK = re.compile(r'<a href="(?!https?://|mailto:)([^"]*)"(?: title="[^"]*")?>(.*?)</a>', re.DOTALL)
-_HERE = re.compile(r'(<a href="/[^"]*") target="_blank" rel="[^"]*"')  # ours are no other site's
+_HERE = re.compile(r'(<a href="[/#][^"]*") target="_blank" rel="[^"]*"')  # ours are no other site's
 _WIKI = re.compile(r"!?\[\[([^\[\]<>|\n]{1,300})(?:\|([^\[\]<>\n]{1,300}))?\]\]")  # with `!`: shown in place
 _SPACED = re.compile(
     r"\[([^\[\]<>\n]{1,300})\]\(&lt;([^<>\n]{1,300}?)&gt;\)"
 )  # whose `<` was taken for a tag's
 _IN_CODE = re.compile(r"(<pre>.*?</pre>|<code>.*?</code>)", re.DOTALL)
-_HEADING = re.compile(r"<(/?)h([12])>")
+_HEADING = re.compile(r"<h([1-6])>(.*?)</h[1-6]>", re.DOTALL)
+_MARK = re.compile(r"<[^>]*>")
 _BOX = re.compile(r'<input type="checkbox"( checked="")? disabled="" />')
 _formatter = HtmlFormatter(nowrap=True)
 
@@ -92,6 +94,8 @@ class Links(Hashable, Protocol):
     def of_name(self, name: str) -> str: ...
 
     def of_named_picture(self, name: str) -> str: ...
+
+    def place_of(self, heading: str) -> str | None: ...
 
 
 @dataclass(frozen=True)
@@ -149,7 +153,7 @@ def _ours(found: str, is_whole: bool, links: Links | None) -> str:
     found = _LINK.sub(lambda link: _lost(link[2]), found) if links is None else _linked(found, links)
     found = _CODE.sub(lambda code: _code(code[1] or "", code[2], is_whole), found)
     found = _IMAGE.sub(lambda image: _image(image[1], image[2], links), found)
-    found = _HEADING.sub(lambda tag: f"<{tag[1]}h{int(tag[2]) + 2}>", found)  # the page has its own
+    found = _HEADING.sub(lambda heading: _heading(int(heading[1]), heading[2], links), found)
     found = _BOX.sub(lambda box: f'<span class="tick">{"☑" if box[1] else "☐"}</span>', found)
     label = escape(_("Table"))
     found = found.replace(
@@ -178,12 +182,20 @@ def _linked(found: str, links: Links) -> str:
             return _picture(
                 links.of_named_picture(name), "" if words.isdecimal() else words
             )  # else its width
-        address = links.of_name(name.partition("#")[0].strip())
+        address = links.of_name(name)
         return f'<a href="{escape(address)}">{link[2] or link[1]}</a>'
 
     parts = _IN_CODE.split(found)  # every second one is code
     parts[::2] = [_WIKI.sub(by_name, _SPACED.sub(by_spaced, _LINK.sub(by_path, part))) for part in parts[::2]]
     return "".join(parts)
+
+
+def _heading(level: int, words: str, links: Links | None) -> str:
+    """The page has its own of the first two levels."""
+    shown = level + 2 if level < 3 else level
+    place = links.place_of(html.unescape(_MARK.sub("", words))) if links else None
+    at = f' id="{escape(place)}"' if place else ""
+    return f"<h{shown}{at}>{words}</h{shown}>"
 
 
 def _lost(words: str) -> str:

@@ -1,5 +1,6 @@
 """The vault in the page: its folders, its notes as people read them, and captures."""
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -33,20 +34,35 @@ class Links:
 
     workspace: str  # its slug
     folder: str = ""  # of the note that they stand in
+    is_note: bool = False  # whose headings are places: in a chat there are many texts in one page
 
     def of_path(self, target: str) -> str | None:
-        path = self._in_vault(target)
-        return None if path is None else note_url(self.workspace, path)
+        path, _mark, heading = unquote(target).partition("#")
+        if not path:
+            return self._at(heading) if self.is_note and heading else None
+        led = self._in_vault(target)
+        return None if led is None else note_url(self.workspace, led) + self._at(heading)
 
     def of_picture(self, target: str) -> str | None:
         path = self._in_vault(target)
         return None if path is None else file_url(self.workspace, path)
 
     def of_name(self, name: str) -> str:
-        return f"{reverse('vault-named', args=[self.workspace])}?{urlencode({'name': name})}"
+        called, _mark, heading = name.partition("#")
+        if not called and self.is_note:
+            return self._at(heading)
+        query = urlencode({"name": called.strip()})
+        return f"{reverse('vault-named', args=[self.workspace])}?{query}{self._at(heading)}"
 
     def of_named_picture(self, name: str) -> str:
         return f"{self.of_name(name)}&{urlencode({'folder': self.folder})}"
+
+    def place_of(self, heading: str) -> str | None:
+        return _place_of(heading) if self.is_note else None
+
+    def _at(self, heading: str) -> str:
+        words = heading.rpartition("#")[2]  # `[[A note#A part#Its part]]`
+        return f"#{quote(_place_of(words))}" if words else ""
 
     def _in_vault(self, target: str) -> str | None:
         """None for what leads out of it."""
@@ -62,6 +78,12 @@ class Links:
             else:
                 return None
         return "/".join(names)
+
+
+def _place_of(heading: str) -> str:
+    """As others build it, in small letters with hyphens, after what no other place of a page begins with."""
+    words = re.sub(r"[^\w\- ]", "", heading.strip().lower())
+    return f"at-{words.replace(' ', '-')}"
 
 
 def note_url(workspace: str, path: str) -> str:
@@ -191,7 +213,10 @@ def _markup(slug: str, place: notes.Place) -> Any:
     if place.text is None or not place.is_markdown:
         return None
     front, body = _front_matter(place.text)
-    return {"front": front, "body": markdown(body, links=Links(slug, _above(place.path)), flows=True)}
+    return {
+        "front": front,
+        "body": markdown(body, links=Links(slug, _above(place.path), is_note=True), flows=True),
+    }
 
 
 def _front_matter(text: str) -> tuple[str, str]:

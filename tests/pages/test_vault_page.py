@@ -28,7 +28,7 @@ def quinces(vault: Path) -> None:
 def test_a_note_is_read_beside_its_folder_and_asked_about(as_ada_in: Client, quinces: None) -> None:
     page = as_ada_in.get(f"{VAULT}?path=Garden/Quinces.md").content.decode()
     assert f'<a href="{VAULT}/named?name=Welcome">Welcome</a>' in page
-    assert "<h3>Quinces</h3>" in page
+    assert '<h3 id="at-quinces">Quinces</h3>' in page
     assert "tags: [fruit]" in page
     assert "<script>x" not in page
     assert "/?workspace=default&amp;say=About+Garden%2FQuinces.md%3A+" in page
@@ -93,7 +93,8 @@ def test_who_is_not_in_it_does_not_get_in_and_who_reads_drops_nothing(
     ("written", "leads_to"),
     [
         ("[x](Pond.md)", "/vault/of/w?path=Garden/Pond.md"),
-        ("[x](../Welcome.md#top)", "/vault/of/w?path=Welcome.md"),
+        ("[x](../Welcome.md#the-top)", "/vault/of/w?path=Welcome.md#at-the-top"),
+        ("[[The pond#Its fish, and frogs|x]]", "/vault/of/w/named?name=The+pond#at-its-fish-and-frogs"),
         ("[x](/Daily/x.md)", "/vault/of/w?path=Daily/x.md"),
         ("[x](The%20pond.md)", "/vault/of/w?path=Garden/The%20pond.md"),
         ("[x](<The pond.md>)", "/vault/of/w?path=Garden/The%20pond.md"),
@@ -155,6 +156,15 @@ def test_a_picture_is_found_beside_its_note_or_above_and_has_a_page(
     assert f'<img src="{led}" alt="pear.png">' in as_ada_in.get(f"{VAULT}?path=pear.png").content.decode()
     nowhere = as_ada_in.get(f"{VAULT}/named?name=none.png&folder={'x/' * 2_000}")["Location"]
     assert nowhere == "/search?q=none.png"
+
+
+def test_a_link_leads_to_a_heading_of_its_note_and_in_a_chat_nowhere() -> None:
+    text = "## Fish, & *frogs*\n\n[x](#fish--frogs) [[#Fish, & frogs|y]]"
+    place = "at-fish--frogs"
+    found = markdown(text, links=Links("w", is_note=True))
+    assert f'<h4 id="{place}">' in found
+    assert f'<a href="#{place}">x</a> <a href="#{place}">y</a>' in found
+    assert "at-" not in markdown("## Fish\n\n[x](#fish)", links=Links("w"))
 
 
 def test_in_code_nothing_is_a_link_and_a_name_cannot_break_out_of_one() -> None:
