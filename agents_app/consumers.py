@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
 from agents_app.schemas import AbortRequest, ChatRequest, idempotency_key
@@ -91,5 +90,4 @@ def _parsed(schema: Any, order: Message) -> Any:
         return schema.model_validate(given)
     except ValidationError as error:
         told = error.errors()[:MOST_TOLD]
-        fields = [{"field": ".".join(map(str, e["loc"])), "message": e["msg"]} for e in told]
-        raise Invalid(_("Some fields cannot be taken as they are."), fields=fields) from error
+        raise Invalid.of_fields([(".".join(map(str, each["loc"])), each["msg"]) for each in told]) from error

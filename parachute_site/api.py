@@ -121,8 +121,8 @@ def _ours(request: HttpRequest, error: ParachuteError) -> HttpResponse:
 
 @api.exception_handler(ValidationError)
 def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
-    fields = [{"field": _name(each["loc"]), "message": str(each["msg"])} for each in error.errors[:MOST_TOLD]]
-    return _ours(request, Invalid(_("Some fields cannot be taken as they are."), fields=fields))
+    fields = [(_name(each["loc"]), str(each["msg"])) for each in error.errors[:MOST_TOLD]]
+    return _ours(request, Invalid.of_fields(fields))
 
 
 @api.exception_handler(HttpError)

@@ -15,6 +15,7 @@ ParachuteError
     └── SandboxUnavailable
 """
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.utils.translation import gettext as _
@@ -64,6 +65,14 @@ class Invalid(ParachuteError):
     @classmethod
     def field(cls, name: str, message: str) -> "Invalid":
         return cls(message, fields=[{"field": name, "message": message}])
+
+    @classmethod
+    def of_fields(cls, found: Sequence[tuple[str, str]]) -> "Invalid":
+        """Each field with what is wrong with it; the first is in the sentence, all that some read."""
+        name, reason = found[0]
+        told = _("Some fields cannot be taken as they are. %(name)s: %(reason)s")
+        listed = [{"field": field, "message": message} for field, message in found]
+        return cls(told % {"name": name, "reason": reason}, fields=listed)
 
 
 class OutsideVault(Invalid):

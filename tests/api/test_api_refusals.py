@@ -251,4 +251,6 @@ async def test_what_holds_too_many_values_is_not_looked_at(ada_calls: Web, body:
 async def test_of_many_wrong_fields_some_are_told(ada_calls: Web) -> None:
     answer = await ada_calls.post("/api/chat", {"message": "x", **{f"k{n}": n for n in range(100)}})
     assert answer.refused == (422, "invalid")
-    assert len(answer.json["error"]["details"]["fields"]) == 20
+    told = answer.json["error"]["details"]["fields"]
+    assert len(told) == 20
+    assert answer.json["error"]["message"].endswith(f" {told[0]['field']}: {told[0]['message']}")

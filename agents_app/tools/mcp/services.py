@@ -190,7 +190,7 @@ def _writing() -> Iterator[None]:
     try:
         yield
     except files.NotRead as problem:
-        raise Conflict(_("%(problem)s Mend it first.") % {"problem": problem}) from problem
+        raise Conflict(_("Nothing was written. %(problem)s") % {"problem": problem}) from problem
     except files.ChangedMeanwhile as problem:
         raise Conflict(_("The file was changed meanwhile. Try again.")) from problem
     except OSError as error:
