@@ -131,7 +131,6 @@ def _about(caller: Caller, workspace: Workspace) -> dict[str, Any]:
         "runs": [(each, names.get(each.session.agent_slug, each.session.agent_slug)) for each in found],
         "resting": [agent for agent in orchestrators if agent.slug not in living],
         "asking": [agent for agent in wanted if agent not in orchestrators],
-        "is_operator": caller.is_operator,
         "may_write": own.filter(caller.within("", MAY_WRITE)).exists(),
     }
 

@@ -84,6 +84,8 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/chat/{session_id}/contexts"): {"path": "."},
     ("PUT", "/api/agents/{agent}"): {"content": "---\nname: x\n---\n"},
     ("POST", "/api/agents/{agent}/accept-rights"): {},
+    ("POST", "/api/agents/{agent}/schedule/switch"): {"isOn": False},
+    ("POST", "/api/agents/{agent}/schedule/run"): {},
     ("POST", "/api/mcp/{name}"): {"command": "true"},
     ("POST", "/api/mcp/{name}/accept"): {},
     ("POST", "/api/mcp/{name}/switch"): {"on": True},
@@ -140,6 +142,8 @@ OF_THE_WORKSPACE = {  # Ben's business as well, but for what is of the private c
 QUERIES = {
     "/api/agents/{agent}": "?workspace={workspace}",
     "/api/agents/{agent}/accept-rights": "?workspace={workspace}",
+    "/api/agents/{agent}/schedule/switch": "?workspace={workspace}",
+    "/api/agents/{agent}/schedule/run": "?workspace={workspace}",
     "/api/agents/{agent}/prompt": "?workspace={workspace}",
     "/api/chat/{session_id}/contexts": "?path=.",
     **dict.fromkeys(
@@ -154,6 +158,8 @@ QUERIES = {
 FOR_OWNERS = {
     ("DELETE", "/api/workspaces/{slug}/grants/{grant_id}"),
     ("POST", "/api/agents/{agent}/accept-rights"),
+    ("POST", "/api/agents/{agent}/schedule/switch"),
+    ("POST", "/api/agents/{agent}/schedule/run"),
     ("POST", "/api/mcp/{name}"),
     ("DELETE", "/api/mcp/{name}"),
     ("POST", "/api/mcp/{name}/accept"),

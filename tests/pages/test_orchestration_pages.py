@@ -18,6 +18,7 @@ from agents_app.turns.held.claim import claim
 from agents_app.turns.held.holder import Holder
 from agents_app.turns.running import finish
 from agents_app.turns.said.opening import Opening, open_turn
+from permissions_app import audit
 from permissions_app.models import PermissionGrant
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace
@@ -77,7 +78,7 @@ def test_the_page_of_one_shows_its_children_what_woke_it_and_the_cost(
     assert f"/chat/{child.pk}" in page and "A child spoke" in page
     assert "$1.000" in page and "$1.250" in page, "by itself, and with its children"
     assert "never: no day fits this line" in page
-    assert 'href="/admin/agents_app/agentschedule/">Switch it off' in page
+    assert 'href="/agents/of/boss?workspace=default#times"' in page
 
 
 def test_an_agent_that_asks_to_be_one_is_shown_with_the_way_to_accept_it(
@@ -142,6 +143,23 @@ def test_who_may_start_whom_is_switched_on_the_agents_page(
     assert as_ada_in.post(where, {"grant": "x"}).status_code == 404
 
 
+def test_its_times_are_switched_and_run_on_the_agents_page_by_owners(
+    as_ada_in: Client, ben: User, enter: Enter, agents: None
+) -> None:
+    at = "/agents/of/boss"
+    bens = text(enter(ben).get(at))
+    assert "An owner of this workspace switches it" in bens and 'id="runs-by-itself"' not in bens
+    enter(ben).post(f"{at}/schedule/switch?workspace=default", {})
+    assert 'id="runs-by-itself" aria-checked="true"' in text(as_ada_in.get(at)), "that is for owners"
+    as_ada_in.post(f"{at}/schedule/switch?workspace=default", {})
+    page = text(as_ada_in.get(at))
+    assert 'id="runs-by-itself" aria-checked="false"' in page and "not before it is switched on" in page
+    as_ada_in.post(f"{at}/schedule/run?workspace=default")
+    assert f'href="/chat/{Session.objects.get().pk}">Started</a>' in text(as_ada_in.get(at))
+    assert 'id="times"' not in text(as_ada_in.get("/agents/of/reader"))
+    assert as_ada_in.post("/agents/of/reader/schedule/run?workspace=default").status_code == 404
+
+
 PAGES: dict[str, Callable[[Session, Share], tuple[str, str]]] = {
     "page": lambda session, share: ("get", f"/orchestrators/{session.pk}"),
     "pause": lambda session, share: ("post", f"/orchestrators/{session.pk}/pause"),
@@ -149,6 +167,8 @@ PAGES: dict[str, Callable[[Session, Share], tuple[str, str]]] = {
     "list": lambda session, share: ("get", "/orchestrators?workspace=default"),
     "run": lambda session, share: ("post", "/agents/of/boss/run?workspace=default"),
     "starts": lambda session, share: ("post", "/agents/of/boss/starts?workspace=default"),
+    "switch": lambda session, share: ("post", "/agents/of/boss/schedule/switch?workspace=default"),
+    "run now": lambda session, share: ("post", "/agents/of/boss/schedule/run?workspace=default"),
     "shares": lambda session, share: ("get", "/shares?workspace=default"),
     "share": lambda session, share: ("get", f"/shares/{share.pk}?workspace=default"),
     "resolve": lambda session, share: ("post", f"/shares/{share.pk}/resolve?workspace=default"),
@@ -165,7 +185,9 @@ def test_an_outsider_sees_nothing_of_it(
     assert Session.objects.get(pk=family[0].pk).status == "running"
 
 
-def test_an_operator_switches_off_and_runs_what_runs_by_itself(as_ada_in: Client, agents: None) -> None:
+def test_an_operator_switches_off_and_runs_what_runs_by_itself(
+    as_ada_in: Client, agents: None, audited: list[audit.Entry]
+) -> None:
     row = AgentSchedule.objects.get()
     where = "/admin/agents_app/agentschedule/"
     for action, said in (("switch_off", "Boss is switched off."), ("run_now", "Boss: ")):
@@ -173,6 +195,8 @@ def test_an_operator_switches_off_and_runs_what_runs_by_itself(as_ada_in: Client
         assert said in text(answer)
     assert not AgentSchedule.objects.get().is_on
     assert Tick.objects.get().outcome == "started"
+    rows = [each for each in audited if each.tool == "agent-schedule"]
+    assert [each.outcome for each in rows] == ["revoked", "granted"]
     for model in ("wake", "share", "tick", "agentschedule"):
         assert text(as_ada_in.get(f"/admin/agents_app/{model}/"))
     assert as_ada_in.get("/admin/django_celery_beat/periodictask/").status_code == 404
