@@ -38,6 +38,7 @@ class Member:
     silent_for: int  # seconds, while it works
     said: str  # what it said last of itself
     error: str
+    may_end: bool  # whoever asked
 
     @property
     def dot(self) -> str:
@@ -58,7 +59,8 @@ class Member:
 
 def children_of(session_id: UUID, caller: Caller) -> list[Member]:
     """The newest of those that the caller may see, the oldest first."""
-    found = Session.objects.visible_to(caller).filter(parent=session_id)
+    writable = Session.objects.writable_by(caller).filter(pk=OuterRef("pk"))
+    found = Session.objects.visible_to(caller).filter(parent=session_id).annotate(may_write=Exists(writable))
     return members(found.order_by("-created_at")[:MOST])[::-1]
 
 
@@ -91,6 +93,7 @@ def _member(session: Session, now: datetime) -> Member:
         int(silent // STEP) * STEP if silent >= BRIEF else 0,
         str(facts["said"] or ""),
         facts["end_message"] or "" if session.status == SessionStatus.FAILED else "",
+        session.status in LIVE and facts.get("may_write", False),
     )
 
 

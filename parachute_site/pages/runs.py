@@ -111,7 +111,8 @@ def _done(request: HttpRequest, session_id: UUID, act: Callable[[Caller], object
         messages.error(request, error.message)
     else:
         messages.success(request, said)
-    return redirect("run", session.parent_id or session.pk)
+    where = "chat" if request.POST.get("from") == "chat" else "run"
+    return redirect(where, session.parent_id or session.pk)
 
 
 def _about(caller: Caller, workspace: Workspace) -> dict[str, Any]:

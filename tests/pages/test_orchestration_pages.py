@@ -99,6 +99,21 @@ def test_a_chat_shows_its_children_and_a_child_the_way_back(
     assert f'class="crumb" href="/chat/{parent.pk}"' in text(as_ada_in.get(f"/chat/{child.pk}"))
 
 
+def test_a_child_is_ended_in_the_list_of_children_by_those_who_may(
+    as_ada_in: Client, vi: User, enter: Enter, family: tuple[Session, Session]
+) -> None:
+    parent, child = family
+    Session.objects.update(visibility="workspace")
+    form = f'action="/orchestrators/{child.pk}/cancel"'
+    for at in (f"/chat/{parent.pk}", f"/orchestrators/{parent.pk}"):
+        assert form in text(as_ada_in.get(at)), at
+        assert form not in text(enter(vi).get(at)), at
+    answer = as_ada_in.post(f"/orchestrators/{child.pk}/cancel", {"reason": "enough", "from": "chat"})
+    assert answer["Location"] == f"/chat/{parent.pk}"
+    page = text(as_ada_in.get(answer["Location"]))
+    assert "Cancelled by ada: enough" in page and form not in page, "it has ended"
+
+
 def test_one_is_paused_resumed_and_ended_and_the_end_is_loud(
     as_ada_in: Client, family: tuple[Session, Session]
 ) -> None:
