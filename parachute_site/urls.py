@@ -76,6 +76,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("bots/knocking/<uuid:request_id>/approve", bots.approve, name="bots-approve"),
     path("bots/knocking/<uuid:request_id>/deny", bots.deny, name="bots-deny"),
     path("bots/people/<int:user_id>", bots.person, name="bots-person"),
+    path("bots/people/<int:user_id>/change", bots.change, name="bots-change"),
     path("bots/people/<int:user_id>/revoke", bots.revoke, name="bots-revoke"),
     path("bots/groups/<int:chat_id>", bots.group, name="bots-group"),
     path("bots/unsent/<int:delivery_id>/again", bots.again, name="bots-again"),

@@ -117,6 +117,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/bots/{platform}/test"): {},
     ("POST", "/api/bots/pairing/{request_id}/approve"): {},
     ("POST", "/api/bots/pairing/{request_id}/deny"): {},
+    ("PATCH", "/api/bots/pairing/{platform}/{user_id}"): {"agent": None},
     ("POST", "/api/bots/link"): {},
 }
 STREAMS = {("GET", "/api/chat/{session_id}/events"), ("GET", "/api/permissions/stream")}
