@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from agents_app.orchestration.waking import can_be_woken
 from sessions_app.access.caller import Caller
 from sessions_app.models import EventType, Session, SessionEvent, SessionKind, SessionStatus, Turn, TurnStatus
 from sessions_app.models.session import LIVE
@@ -100,7 +101,7 @@ def _member(session: Session, now: datetime) -> Member:
 def _state(session: Session) -> str:
     facts = vars(session)
     if session.status not in LIVE:
-        return session.status
+        return "paused" if facts["paused_at"] and can_be_woken(session) else session.status
     told = (("waits", "waiting"), ("runs", "working"), ("paused_at", "paused"), ("is_queued", "queued"))
     found = next((state for name, state in told if facts[name]), None)
     return found or ("attentive" if facts["has_children"] else "idle")

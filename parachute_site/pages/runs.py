@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from agents_app.definitions import editing
 from agents_app.definitions.agents import agents_of
-from agents_app.orchestration import cancelling, family, ledger, running, supervision
+from agents_app.orchestration import cancelling, family, ledger, running, supervision, waking
 from agents_app.schedules import services as schedules
 from agents_app.schedules.models import AgentSchedule
 from parachute_site.pages.frame import caller_in, framed
@@ -147,12 +147,15 @@ def _of_one(caller: Caller, session: Session) -> dict[str, Any]:
     own_cost, whole_cost = family.cost_of(session.pk)
     (member,) = family.members(Session.objects.filter(pk=session.pk))
     row = AgentSchedule.objects.filter(workspace=session.workspace_id, agent=session.agent_slug).first()
+    members, is_live = family.children_of(session.pk, caller), session.status in LIVE
+    waits = member.state == "paused" or family.count_live(members) > 0
     return {
         "session": session,
         "chosen_id": str(session.pk),
         "member": member,
-        "is_live": session.status in LIVE,
-        "members": family.children_of(session.pk, caller),
+        "is_live": is_live,
+        "may_be_paused": is_live or (waits and waking.can_be_woken(session)),
+        "members": members,
         "wakes": wakes[:WAKES_SHOWN],
         "costs": costs,
         "own_cost": own_cost,

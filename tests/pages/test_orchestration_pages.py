@@ -10,7 +10,7 @@ from django.test import Client
 
 from agents_app.definitions import accepting
 from agents_app.definitions.agents import agent_of
-from agents_app.models import AgentSchedule, Share, Tick
+from agents_app.models import AgentSchedule, Share, Tick, Wake
 from agents_app.orchestration import shares, talking
 from agents_app.orchestration.spawning import Order, spawn
 from agents_app.schedules import services as schedules
@@ -126,6 +126,24 @@ def test_one_is_paused_resumed_and_ended_and_the_end_is_loud(
     assert "Cancelled by ada: enough of it" in text(as_ada_in.get(f"/chat/{parent.pk}"))
     answer = as_ada_in.post("/agents/of/boss/run?workspace=default")
     assert answer.status_code == 302 and str(parent.pk) not in answer["Location"]
+
+
+def test_a_scheduled_one_that_is_complete_is_paused_while_its_children_live(
+    as_ada_in: Client, family: tuple[Session, Session]
+) -> None:
+    parent, child = family
+    Session.objects.filter(pk=parent.pk).update(kind="scheduled", status="complete")
+    at = f"/orchestrators/{parent.pk}"
+    page = text(as_ada_in.get(at))
+    assert f'action="{at}/pause"' in page and f'action="{at}/cancel"' not in page
+    as_ada_in.post(f"{at}/pause")
+    as_ada_in.post(f"/orchestrators/{child.pk}/cancel")
+    assert Wake.objects.filter(child=child, kind="state_change", state="queued").exists(), "it waits"
+    assert f'action="{at}/resume"' in text(as_ada_in.get(at))
+    as_ada_in.post(f"{at}/resume")
+    assert not Wake.objects.filter(state="queued").exists()
+    Session.objects.filter(pk=parent.pk).update(status="complete")
+    assert "This session has come to its end." in text(as_ada_in.get(at)), "nothing wakes it any more"
 
 
 def test_what_needs_somebody_stands_first_and_is_counted(
