@@ -21,6 +21,7 @@ from agents_app.definitions.agents import agent_of
 from agents_app.models import AgentRights, AgentSchedule, Share, Tick, Wake
 from agents_app.schedules import services as schedules
 from permissions_app.admin.read_only import ReadOnlyOfSessions
+from sessions_app.access.caller import Caller
 from sessions_app.access.services import caller_of_user
 from sessions_app.console import MASK, ReadOnly, WithTimes
 from sessions_app.errors import ParachuteError
@@ -51,8 +52,7 @@ class AgentRightsAdmin(WithTimes):
 
     @admin.action(description=_("Accept what the chosen files ask for"), permissions=["view"])
     def accept(self, request: HttpRequest, queryset: QuerySet[AgentRights]) -> None:
-        assert isinstance(request.user, User)
-        caller = caller_of_user(request.user)
+        caller = _caller(request)
         for row in queryset.select_related("workspace"):
             agent = agent_of(row.workspace, row.slug)
             if agent is None or not agent.pending:
@@ -126,21 +126,25 @@ class AgentScheduleAdmin(ReadOnly):
     @admin.action(description=_("Switch off"), permissions=["view"])
     def switch_off(self, request: HttpRequest, queryset: QuerySet[AgentSchedule]) -> None:
         for row in queryset:
-            schedules.switch(row.pk, is_on=False)
+            schedules.switch(_caller(request), row.pk, is_on=False)
             self.message_user(request, _("%(agent)s is switched off.") % {"agent": row.agent})
 
     @admin.action(description=_("Switch on"), permissions=["view"])
     def switch_on(self, request: HttpRequest, queryset: QuerySet[AgentSchedule]) -> None:
         for row in queryset:
-            schedules.switch(row.pk, is_on=True)
+            schedules.switch(_caller(request), row.pk, is_on=True)
             self.message_user(request, _("%(agent)s is switched on.") % {"agent": row.agent})
 
     @admin.action(description=_("Run now"), permissions=["view"])
     def run_now(self, request: HttpRequest, queryset: QuerySet[AgentSchedule]) -> None:
         for row in queryset:
-            made = schedules.run_now(row.pk)
-            if made is not None:
-                self.message_user(request, f"{row.agent}: {made.get_outcome_display()} {made.reason}")
+            made = schedules.run_now(_caller(request), row.pk)
+            self.message_user(request, f"{row.agent}: {made.get_outcome_display()} {made.reason}")
+
+
+def _caller(request: HttpRequest) -> Caller:
+    assert isinstance(request.user, User)
+    return caller_of_user(request.user)
 
 
 for _theirs in (ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule):

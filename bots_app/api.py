@@ -18,13 +18,15 @@ from bots_app.schemas import (
     BotStatuses,
     BotTested,
     ConfigOrder,
+    LetInChange,
+    LetInOut,
     LinkOut,
     PairingCount,
     PairingList,
     PairingOut,
     Platform,
 )
-from bots_app.services import bots, linking, pairing, revoking
+from bots_app.services import bots, changing, linking, pairing, revoking
 from sessions_app.access.caller import Caller
 from sessions_app.api import caller_of
 from sessions_app.errors import NotReady
@@ -159,6 +161,21 @@ def _denied(caller: Caller, request_id: UUID) -> PairingRequest:
 
 def _whole(request_id: UUID) -> PairingRequest:
     return PairingRequest.objects.select_related("resolved_by").get(pk=request_id)
+
+
+@router.patch(
+    "/bots/pairing/{platform}/{user_id}",
+    response={200: LetInOut, **refusals(401, 403, 404, 422, 503)},
+    summary="Change what somebody who is let in may have",
+    description="For owners of their workspace. It counts from their next message; with another reach or "
+    "agent that begins a new chat, and they are told.",
+)
+async def change_pairing(request: HttpRequest, platform: Platform, user_id: str, order: LetInChange) -> Any:
+    return await in_thread(_let_in_changed)(caller_of(request), platform, user_id, order)
+
+
+def _let_in_changed(caller: Caller, platform: str, user_id: str, order: LetInChange) -> LetInOut:
+    return LetInOut.of(changing.change(caller, platform, user_id, order.wanted()))
 
 
 @router.delete(

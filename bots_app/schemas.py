@@ -4,7 +4,7 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, Field
 
-from bots_app.models import Bot, PairingRequest
+from bots_app.models import Bot, BotUser, PairingRequest
 from bots_app.services import bots
 from bots_app.services.pairing import KEPT, Approval
 from bots_app.suspicion import looks_like_orders
@@ -126,6 +126,44 @@ class ApproveOrder(Order):
     def approval(self) -> Approval:
         given: dict[str, Any] = self.model_dump()
         return Approval(**{**given, "agent": given["agent"] or ""})
+
+
+class LetInOut(Wire):
+    platform: Platform
+    platform_user_id: str = Field(examples=["123456789"])
+    platform_user_display: str
+    workspace: str = Field(examples=["garden"])
+    trust_level: Literal["vault", "sandboxed"]
+    agent: str | None = Field(description="This one and no other; null: the workspace's, or one they choose")
+    expires_at: datetime | None
+    messages_per_day: int | None
+
+    @classmethod
+    def of(cls, user: BotUser) -> Self:
+        names = ("platform", "platform_user_id", "trust_level", "expires_at", "messages_per_day")
+        return cls(
+            **{name: getattr(user, name) for name in names},
+            platform_user_display=user.display,
+            workspace=user.workspace.slug,
+            agent=user.agent or None,
+        )
+
+
+class LetInChange(Order):
+    """What is not there stays as it is."""
+
+    trust_level: Literal["vault", "sandboxed"] = "sandboxed"
+    agent: Annotated[Text, Field(max_length=100)] | None = Field(
+        None, description="Null: the workspace's, or one they choose", examples=["gardener"]
+    )
+    expires_at: AwareDatetime | None = Field(None, description="Null: until somebody puts them out")
+    messages_per_day: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
+        None, description="Null: as many as they like", examples=[50]
+    )
+
+    def wanted(self) -> dict[str, Any]:
+        given: dict[str, Any] = self.model_dump(exclude_unset=True)
+        return {**given, "agent": given["agent"] or ""} if "agent" in given else given
 
 
 class LinkOut(Wire):

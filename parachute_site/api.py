@@ -20,6 +20,7 @@ from agents_app.definitions.api import router as agents
 from agents_app.older_paths import router as older_paths
 from agents_app.orchestration.api import internal as orchestration_internal
 from agents_app.orchestration.api import router as orchestration
+from agents_app.schedules.api import router as schedules
 from agents_app.tools.mcp.api import of_chats as servers_of_chats
 from agents_app.tools.mcp.api import router as mcp
 from agents_app.tools.skills.api import router as skills
@@ -92,6 +93,7 @@ api.add_router("", search)
 api.add_router("", files)
 api.add_router("", access, auth=CallerAuth(writes=KeyScope.ADMIN))
 api.add_router("", agents, auth=CallerAuth(writes=KeyScope.ADMIN))
+api.add_router("", schedules, auth=CallerAuth(writes=KeyScope.ADMIN))
 api.add_router("", servers_of_chats)
 api.add_router("", mcp, auth=CallerAuth(writes=KeyScope.ADMIN))
 api.add_router("", skills, auth=CallerAuth(writes=KeyScope.ADMIN))

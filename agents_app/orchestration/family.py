@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from agents_app.orchestration.waking import can_be_woken
 from sessions_app.access.caller import Caller
 from sessions_app.models import EventType, Session, SessionEvent, SessionKind, SessionStatus, Turn, TurnStatus
 from sessions_app.models.session import LIVE
@@ -38,6 +39,7 @@ class Member:
     silent_for: int  # seconds, while it works
     said: str  # what it said last of itself
     error: str
+    may_end: bool  # whoever asked
 
     @property
     def dot(self) -> str:
@@ -58,7 +60,8 @@ class Member:
 
 def children_of(session_id: UUID, caller: Caller) -> list[Member]:
     """The newest of those that the caller may see, the oldest first."""
-    found = Session.objects.visible_to(caller).filter(parent=session_id)
+    writable = Session.objects.writable_by(caller).filter(pk=OuterRef("pk"))
+    found = Session.objects.visible_to(caller).filter(parent=session_id).annotate(may_write=Exists(writable))
     return members(found.order_by("-created_at")[:MOST])[::-1]
 
 
@@ -91,13 +94,14 @@ def _member(session: Session, now: datetime) -> Member:
         int(silent // STEP) * STEP if silent >= BRIEF else 0,
         str(facts["said"] or ""),
         facts["end_message"] or "" if session.status == SessionStatus.FAILED else "",
+        session.status in LIVE and facts.get("may_write", False),
     )
 
 
 def _state(session: Session) -> str:
     facts = vars(session)
     if session.status not in LIVE:
-        return session.status
+        return "paused" if facts["paused_at"] and can_be_woken(session) else session.status
     told = (("waits", "waiting"), ("runs", "working"), ("paused_at", "paused"), ("is_queued", "queued"))
     found = next((state for name, state in told if facts[name]), None)
     return found or ("attentive" if facts["has_children"] else "idle")

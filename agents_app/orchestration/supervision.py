@@ -11,12 +11,11 @@ from agents_app.definitions.definition import Definition
 from agents_app.orchestration import block
 from agents_app.orchestration.models import Supervision, Trigger
 from agents_app.orchestration.permitted import holds_any, startable
-from agents_app.orchestration.waking import deliver
+from agents_app.orchestration.waking import can_be_woken, deliver
 from sessions_app import services
 from sessions_app.access.caller import Caller
 from sessions_app.errors import Invalid, SessionEnded
 from sessions_app.models import EventType, Session
-from sessions_app.models.session import LIVE
 from sessions_app.reading import listed
 from sessions_app.storable import storable
 from sessions_app.streaming.log import record
@@ -101,7 +100,7 @@ def _deliver(session_id: UUID) -> None:
 
 def _set_paused(caller: Caller, session_id: UUID, *, is_paused: bool) -> Session:
     session = services.locked(caller, session_id)
-    if session.status not in LIVE:
+    if not can_be_woken(session):
         raise SessionEnded(_("This session has ended: nothing wakes it any more."))
     Supervision.objects.get_or_create(session=session)
     changed = Supervision.objects.filter(session=session, paused_at__isnull=is_paused)

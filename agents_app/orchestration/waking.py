@@ -89,6 +89,13 @@ def has_ended(kind: str, status: str) -> bool:
     return kind == SessionKind.ORCHESTRATOR and status not in LIVE
 
 
+def can_be_woken(session: Session) -> bool:
+    """A scheduled one is complete at the end of its turn, and its children wake it again."""
+    if session.status in LIVE:
+        return True
+    return session.parent_id is None and not has_ended(session.kind, session.status)
+
+
 def is_on_its_way() -> Exists:
     """To a session that is looked at."""
     return Exists(Wake.objects.waiting().filter(session=OuterRef("pk")))

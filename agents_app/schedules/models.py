@@ -21,7 +21,7 @@ class ScheduleQuerySet(models.QuerySet[Any]):
 
 class AgentSchedule(models.Model):
     """When an agent runs by itself, as its file says and as far as a person accepted it. Written by
-    `services.sync` alone, but for `is_on`, which is an operator's."""
+    `services.sync` alone, but for `is_on`, which is its owners'."""
 
     workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="schedules")
     agent = models.CharField(max_length=100)

@@ -4,6 +4,8 @@ The file of an agent owns its schedule, as far as a person accepted it: `sync` m
 say, and beside each the row of django-celery-beat by which the clock rings. A ring says only "look": which
 time it is about follows from the cron line and the clock, so that a ring that was lost, and one that comes
 twice, change nothing. `sweep` looks without a ring.
+
+An owner of the workspace, or an operator, switches it off and on and runs it by hand.
 """
 
 import json
@@ -22,11 +24,16 @@ from agents_app.schedules.cron import Cron
 from agents_app.schedules.models import AgentSchedule, Tick, TickOutcome
 from agents_app.schedules.starting import Came, come
 from agents_app.schedules.zones import zone_of
+from agents_app.tools.mcp.rights import owns, record
+from permissions_app.audit import Outcome
+from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace
+from sessions_app.errors import Conflict, Forbidden, NotFound
 
 log = logging.getLogger(__name__)
 
 TASK = "agents_app.tasks.tick"
+TOOL = "agent-schedule"
 
 
 class Wanted(NamedTuple):
@@ -133,11 +140,33 @@ def _weekday(part: str) -> str:
     return ",".join(map(str, sorted(Cron.of(f"0 0 * * {part}").weekdays)))
 
 
+def of(workspace: Workspace, agent: Agent) -> AgentSchedule | None:
+    """The times that count: the row of one that was switched off stays when its file has none any more."""
+    if not agent.rights.schedule:
+        return None
+    row: AgentSchedule | None = AgentSchedule.objects.filter(workspace=workspace, agent=agent.slug).first()
+    return row
+
+
+def known(workspace: Workspace, agent: Agent) -> AgentSchedule:
+    row = of(workspace, agent)
+    if row is None:
+        raise NotFound(_("This agent does not run by itself. Its file says when, once an owner accepts it."))
+    return row
+
+
+def may_decide(caller: Caller, workspace: Workspace) -> bool:
+    return caller.is_operator or owns(caller, workspace)
+
+
 @transaction.atomic
-def switch(schedule_id: int, *, is_on: bool) -> None:
+def switch(caller: Caller, schedule_id: int, *, is_on: bool) -> None:
+    row = _decided(caller, schedule_id)
     changed = AgentSchedule.objects.filter(pk=schedule_id).exclude(is_on=is_on)
     if changed.update(is_on=is_on, since=timezone.now()):
         _put_clock(AgentSchedule.objects.get(pk=schedule_id))
+        outcome = Outcome.GRANTED if is_on else Outcome.REVOKED
+        record(caller, row.workspace, TOOL, outcome, {"agent": row.agent, "on": is_on})
 
 
 def sweep(now: datetime | None = None) -> int:
@@ -169,10 +198,23 @@ def tick(schedule_id: int, now: datetime | None = None) -> Tick | None:
     return _make(row, due)
 
 
-def run_now(schedule_id: int) -> Tick | None:
+@transaction.atomic
+def run_now(caller: Caller, schedule_id: int) -> Tick:
     """Because somebody wants it, on or off."""
-    row = AgentSchedule.objects.select_related("workspace").get(pk=schedule_id)
-    return _make(row, timezone.now(), is_by_hand=True)
+    row = _decided(caller, schedule_id)
+    made = _make(row, timezone.now(), is_by_hand=True)
+    if made is None:
+        raise Conflict(_("Somebody runs it at this very moment."))
+    told = {"agent": row.agent, "run": made.outcome, "session": str(made.session_id or "")}
+    record(caller, row.workspace, TOOL, Outcome.GRANTED, told)
+    return made
+
+
+def _decided(caller: Caller, schedule_id: int) -> AgentSchedule:
+    row: AgentSchedule = AgentSchedule.objects.select_related("workspace").get(pk=schedule_id)
+    if not may_decide(caller, row.workspace):
+        raise Forbidden(_("Only an owner of this workspace decides when its agents run by themselves."))
+    return row
 
 
 def _which(row: AgentSchedule, due: datetime) -> dict[str, object]:

@@ -1,6 +1,7 @@
 """Who decides about others, and that it is written down: what they decided, and who had no right to."""
 
-from typing import NoReturn
+from collections.abc import Mapping
+from typing import Any, NoReturn
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
@@ -10,7 +11,7 @@ from permissions_app import audit
 from permissions_app.audit import AuditKind, Entry, Outcome
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Role, Workspace
-from sessions_app.errors import Forbidden
+from sessions_app.errors import Forbidden, NotFound
 
 TOOL = "bots"
 
@@ -23,18 +24,38 @@ def owned_by(caller: Caller) -> QuerySet[Workspace]:
     return own
 
 
-def note(caller: Caller, outcome: Outcome, about: PairingRequest | BotUser, workspace_id: int) -> None:
-    account = about.platform_user_id
-    audit.record_on_commit(_entry(caller, outcome, about.platform, account, workspace_id))
+def known(caller: Caller, platform: str, platform_user_id: str) -> BotUser:
+    """Who is let in, where the caller is too."""
+    found = BotUser.objects.filter(platform=platform, platform_user_id=platform_user_id, revoked_at=None)
+    user = found.filter(caller.within("workspace")).select_related("workspace", "direct").first()
+    if user is None:
+        raise NotFound(_("Nobody of that name is let in."))
+    return user
+
+
+def note(
+    caller: Caller,
+    outcome: Outcome,
+    about: PairingRequest | BotUser,
+    workspace_id: int,
+    changed: Mapping[str, str] | None = None,
+) -> None:
+    told = {**_account(about.platform, about.platform_user_id), **({"changed": changed} if changed else {})}
+    audit.record_on_commit(_entry(caller, outcome, workspace_id, told))
 
 
 def refuse(caller: Caller, platform: str, account: str, workspace_id: int | None) -> NoReturn:
-    audit.record(_entry(caller, Outcome.DENIED, platform, account, workspace_id, rule="not_an_owner"))
+    told = _account(platform, account)
+    audit.record(_entry(caller, Outcome.DENIED, workspace_id, told, rule="not_an_owner"))
     raise Forbidden(_("Only an owner of a workspace lets people into it, or turns them away."))
 
 
+def _account(platform: str, account: str) -> dict[str, str]:
+    return {"platform": platform, "account": account}
+
+
 def _entry(
-    caller: Caller, outcome: Outcome, platform: str, account: str, workspace_id: int | None, rule: str = ""
+    caller: Caller, outcome: Outcome, workspace_id: int | None, told: Mapping[str, Any], rule: str = ""
 ) -> Entry:
     return Entry(
         kind=AuditKind.GRANT,
@@ -42,6 +63,6 @@ def _entry(
         who=caller.name,
         workspace_id=workspace_id,
         tool=TOOL,
-        arguments={"platform": platform, "account": account},
+        arguments=told,
         rule=rule,
     )

@@ -98,7 +98,9 @@ def pending() -> QuerySet[PairingRequest]:
 
 def approve(caller: Caller, request_id: UUID, wanted: Approval) -> PairingRequest:
     workspace = _own_workspace(caller, request_id, wanted.workspace)
-    _check_wanted(workspace, wanted)
+    check_trust_level(workspace, wanted.trust_level)
+    check_until(wanted.expires_at)
+    check_agent(workspace, wanted.agent)
     with transaction.atomic():
         request = _resolved(
             caller,
@@ -135,7 +137,7 @@ def change_group(caller: Caller, chat_id: int, trust_level: str) -> BotChat:
     chat = BotChat.objects.filter(pk=chat_id, workspace__isnull=False).select_related("workspace").first()
     if chat is None or chat.workspace is None or not owned_by(caller).filter(pk=chat.workspace.pk).exists():
         raise NotFound(_("There is no such group."))
-    _check_wanted(chat.workspace, Approval(trust_level=trust_level))
+    check_trust_level(chat.workspace, trust_level)
     BotChat.objects.filter(pk=chat.pk).update(trust_level=trust_level, session=None)
     return chat
 
@@ -209,8 +211,8 @@ def _own_workspace(caller: Caller, request_id: UUID, slug: str | None) -> Worksp
     return workspace
 
 
-def _check_wanted(workspace: Workspace, wanted: Approval) -> None:
-    trust = TrustLevel(wanted.trust_level)
+def check_trust_level(workspace: Workspace, level: str) -> None:
+    trust = TrustLevel(level)
     if trust == TrustLevel.FULL or is_above(trust, workspace.trust_floor):
         raise TrustTooHigh.field(
             "trustLevel", _("Nobody on a phone has that much here. Choose a narrower trust level.")
@@ -220,10 +222,16 @@ def _check_wanted(workspace: Workspace, wanted: Approval) -> None:
             _("“%(level)s” does not work on this machine; Settings say what to install for it.")
             % {"level": trust.label}
         )
-    if wanted.expires_at is not None and wanted.expires_at <= timezone.now():
+
+
+def check_until(expires_at: datetime | None) -> None:
+    if expires_at is not None and expires_at <= timezone.now():
         raise Invalid.field("expiresAt", _("This time is over."))
-    if wanted.agent:
-        agent = agent_for(workspace, slug=wanted.agent, path=None)
+
+
+def check_agent(workspace: Workspace, slug: str) -> None:
+    if slug:
+        agent = agent_for(workspace, slug=slug, path=None)
         if agent.rights.kind == SessionKind.ORCHESTRATOR:
             raise Invalid.field(
                 "agent", _("This agent runs by itself and takes no chat. Choose another one.")

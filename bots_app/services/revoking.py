@@ -8,12 +8,11 @@ from django.utils.translation import gettext as _
 from agents_app.turns.said.abort import stop
 from bots_app.models import BotChat, BotUser, Delivery, DeliveryState, Heard, HeardState
 from bots_app.services import saying
-from bots_app.services.owners import note, owned_by, refuse
+from bots_app.services.owners import known, note, owned_by, refuse
 from bots_app.services.places import hold
 from permissions_app.audit import Outcome
 from permissions_app.audit.entry import PLATFORM
 from sessions_app.access.caller import NOBODY, Caller
-from sessions_app.errors import NotFound
 from sessions_app.models import Turn
 
 PUT_OUT = "You are not let in here any more."
@@ -21,10 +20,7 @@ PUT_OUT = "You are not let in here any more."
 
 def revoke(caller: Caller, platform: str, platform_user_id: str) -> None:
     """At once: what waits is not said any more, and what runs for them is stopped."""
-    found = BotUser.objects.filter(platform=platform, platform_user_id=platform_user_id, revoked_at=None)
-    user = found.filter(caller.within("workspace")).select_related("workspace").first()
-    if user is None:
-        raise NotFound(_("Nobody of that name is let in."))
+    user = known(caller, platform, platform_user_id)
     if not owned_by(caller).filter(pk=user.workspace_id).exists() and not _is_theirs(caller, user):
         refuse(caller, platform, platform_user_id, user.workspace_id)
     put_out(user, caller)

@@ -1,5 +1,6 @@
 """The agents of a workspace: a list, one of them with what its file means, what it is told, and the file."""
 
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -20,6 +21,8 @@ from agents_app.definitions import accepting, editing
 from agents_app.definitions.agents import Agent, agents_of, is_offered
 from agents_app.definitions.rights import Rights
 from agents_app.prompts.telling import prompt_of
+from agents_app.schedules import services as schedules
+from agents_app.schedules.models import AgentSchedule
 from parachute_site.pages.frame import caller_in, framed
 from parachute_site.pages.reach import NAMES
 from permissions_app.grants import NewGrant, make_grant, revoke_grant
@@ -29,6 +32,8 @@ from sessions_app.access.caller import MAY_WRITE, Caller
 from sessions_app.access.models import Role, TrustLevel, Workspace
 from sessions_app.errors import NotFound, ParachuteError
 from sessions_app.models import SessionKind
+
+TICKS_SHOWN = 5
 
 RIGHTS: dict[str, Promise] = {
     "kind": gettext_lazy("Kind"),
@@ -134,6 +139,43 @@ def starts(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect(where("agent", workspace, slug))
 
 
+@never_cache
+@login_required
+@require_POST
+def switch(request: HttpRequest, slug: str) -> HttpResponse:
+    is_on = "on" in request.POST
+
+    def do(row: AgentSchedule) -> str:
+        schedules.switch(caller_in(request), row.pk, is_on=is_on)
+        return _("It runs by itself again.") if is_on else _("It does not run by itself any more.")
+
+    return _with_times(request, slug, do)
+
+
+@never_cache
+@login_required
+@require_POST
+def run_now(request: HttpRequest, slug: str) -> HttpResponse:
+    def do(row: AgentSchedule) -> str:
+        made = schedules.run_now(caller_in(request), row.pk)
+        return f"{made.get_outcome_display()}. {made.reason}".strip()
+
+    return _with_times(request, slug, do)
+
+
+def _with_times(request: HttpRequest, slug: str, act: Callable[[AgentSchedule], str]) -> HttpResponse:
+    workspace = _workspace(request)
+    try:
+        said = act(schedules.known(workspace, editing.known(workspace, slug)))
+    except NotFound as error:
+        raise Http404 from error
+    except ParachuteError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, said)
+    return redirect(where("agent", workspace, slug))
+
+
 def _uuid(text: str) -> UUID:
     try:
         return UUID(text)
@@ -207,6 +249,7 @@ def _about(caller: Caller, workspace: Workspace, slug: str) -> dict[str, Any]:
         "facts": facts(agent) if agent else [],
         "changes": changes(agent) if agent else [],
         "others": _others(workspace, agent, agents) if agent else [],
+        **_times(caller, workspace, agent),
         "workspace": workspace,
         "query": f"?{urlencode({'workspace': workspace.slug})}",
         "all_workspaces": list(mine),
@@ -230,6 +273,18 @@ def _others(workspace: Workspace, agent: Agent, agents: list[Agent]) -> list[dic
         and each.definition.is_usable
         and each.rights.kind != SessionKind.ORCHESTRATOR
     ]
+
+
+def _times(caller: Caller, workspace: Workspace, agent: Agent | None) -> dict[str, Any]:
+    row = schedules.of(workspace, agent) if agent else None
+    if row is None:
+        return {}
+    return {
+        "schedule": row,
+        "next_at": schedules.next_of(row),
+        "ticks": schedules.last_ticks(workspace.pk, row.agent, TICKS_SHOWN),
+        "may_decide_times": schedules.may_decide(caller, workspace),
+    }
 
 
 def _state(workspace: Workspace, agent: Agent) -> dict[str, str]:

@@ -16,11 +16,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from bots_app import reading
 from bots_app.models import Bot, BotState, BotUser, PairingRequest, PairingStatus, PlatformName
-from bots_app.services import bots, linking, pairing, revoking, saying
+from bots_app.services import bots, changing, linking, pairing, revoking, saying
 from bots_app.services.owners import owned_by
 from bots_app.services.places import usual_trust
 from bots_app.suspicion import looks_like_orders
-from parachute_site.pages.bot_forms import LEVELS, ApproveForm
+from parachute_site.pages.bot_forms import LEVELS, ApproveForm, ChangeForm
 from parachute_site.pages.frame import caller_in, framed
 from parachute_site.pages.reach import NAMES
 from sessions_app.access.caller import MAY_WRITE, Caller
@@ -120,6 +120,24 @@ def deny(request: HttpRequest, request_id: UUID) -> HttpResponse:
 @require_safe
 def person(request: HttpRequest, user_id: int) -> HttpResponse:
     return _person_page(request, user_id)
+
+
+@never_cache
+@login_required
+@require_POST
+def change(request: HttpRequest, user_id: int) -> HttpResponse:
+    caller = caller_in(request)
+    user = _found(caller, user_id)
+    form = ChangeForm(request.POST, user=user)
+    if not form.is_valid():
+        return _person_page(request, user_id, status=422, form=form)
+    return _done(
+        request,
+        lambda: changing.change(caller, user.platform, user.platform_user_id, form.wanted()),
+        _("It counts from what they say next."),
+        lambda **how: _person_page(request, user_id, form=form, **how),
+        after=("bots-person", user_id),
+    )
 
 
 @never_cache
@@ -254,11 +272,19 @@ def _about_request(caller: Caller, request_id: UUID, form: ApproveForm | None) -
     }
 
 
-def _person_page(request: HttpRequest, user_id: int, status: int = 200, error: str = "") -> HttpResponse:
+def _person_page(
+    request: HttpRequest, user_id: int, status: int = 200, error: str = "", form: ChangeForm | None = None
+) -> HttpResponse:
     caller = caller_in(request)
     user = _found(caller, user_id)
-    trust = NAMES[TrustLevel(user.trust_level)]
-    context = {**_listed(caller, "person", str(user_id)), "let_in": user, "trust": trust, "error": error}
+    is_owner = owned_by(caller).filter(pk=user.workspace_id).exists()
+    context = {
+        **_listed(caller, "person", str(user_id)),
+        "let_in": user,
+        "trust": NAMES[TrustLevel(user.trust_level)],
+        "form": (form or ChangeForm(user=user)) if is_owner else None,
+        "error": error,
+    }
     return framed(request, "bots/person.html", context, place="bots", status=status)
 
 

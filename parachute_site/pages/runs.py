@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from agents_app.definitions import editing
 from agents_app.definitions.agents import agents_of
-from agents_app.orchestration import cancelling, family, ledger, running, supervision
+from agents_app.orchestration import cancelling, family, ledger, running, supervision, waking
 from agents_app.schedules import services as schedules
 from agents_app.schedules.models import AgentSchedule
 from parachute_site.pages.frame import caller_in, framed
@@ -111,7 +111,8 @@ def _done(request: HttpRequest, session_id: UUID, act: Callable[[Caller], object
         messages.error(request, error.message)
     else:
         messages.success(request, said)
-    return redirect("run", session.parent_id or session.pk)
+    where = "chat" if request.POST.get("from") == "chat" else "run"
+    return redirect(where, session.parent_id or session.pk)
 
 
 def _about(caller: Caller, workspace: Workspace) -> dict[str, Any]:
@@ -131,7 +132,6 @@ def _about(caller: Caller, workspace: Workspace) -> dict[str, Any]:
         "runs": [(each, names.get(each.session.agent_slug, each.session.agent_slug)) for each in found],
         "resting": [agent for agent in orchestrators if agent.slug not in living],
         "asking": [agent for agent in wanted if agent not in orchestrators],
-        "is_operator": caller.is_operator,
         "may_write": own.filter(caller.within("", MAY_WRITE)).exists(),
     }
 
@@ -147,12 +147,15 @@ def _of_one(caller: Caller, session: Session) -> dict[str, Any]:
     own_cost, whole_cost = family.cost_of(session.pk)
     (member,) = family.members(Session.objects.filter(pk=session.pk))
     row = AgentSchedule.objects.filter(workspace=session.workspace_id, agent=session.agent_slug).first()
+    members, is_live = family.children_of(session.pk, caller), session.status in LIVE
+    waits = member.state == "paused" or family.count_live(members) > 0
     return {
         "session": session,
         "chosen_id": str(session.pk),
         "member": member,
-        "is_live": session.status in LIVE,
-        "members": family.children_of(session.pk, caller),
+        "is_live": is_live,
+        "may_be_paused": is_live or (waits and waking.can_be_woken(session)),
+        "members": members,
         "wakes": wakes[:WAKES_SHOWN],
         "costs": costs,
         "own_cost": own_cost,

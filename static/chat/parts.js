@@ -30,15 +30,20 @@ export class Parts {
     const place = [...document.querySelectorAll("[data-live]")].find(
       ({ dataset }) => dataset.live === part && (dataset.of ?? "") === of,
     );
-    if (!place || place.querySelector("textarea:focus, input:focus, select:focus")) return;
+    if (!place || place.querySelector("textarea:focus, input:focus, select:focus, .why :focus")) return;
     const held = place.contains(document.activeElement) && document.activeElement.id;
-    const closed = [...place.querySelectorAll("details")].map((each) => each.open);
+    const was = new Map(named(place).map(([name, each]) => [name, each.open]));
     place.replaceChildren(fragment(html));
-    place.querySelectorAll("details").forEach((each, at) => (each.open = closed[at] ?? each.open));
+    for (const [name, each] of named(place)) each.open = was.get(name) ?? each.open;
     place.querySelectorAll("form[method=post]").forEach(arm);
     clock(place);
     if (held) document.getElementById(held)?.focus();
   }
+}
+
+// What unfolds there: one with a name of its own is the same wherever it stands now.
+function named(place) {
+  return [...place.querySelectorAll("details")].map((each, at) => [each.id || at, each]);
 }
 
 // What was drawn for nobody's request has no token of this browser in its forms.

@@ -84,6 +84,8 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/chat/{session_id}/contexts"): {"path": "."},
     ("PUT", "/api/agents/{agent}"): {"content": "---\nname: x\n---\n"},
     ("POST", "/api/agents/{agent}/accept-rights"): {},
+    ("POST", "/api/agents/{agent}/schedule/switch"): {"isOn": False},
+    ("POST", "/api/agents/{agent}/schedule/run"): {},
     ("POST", "/api/mcp/{name}"): {"command": "true"},
     ("POST", "/api/mcp/{name}/accept"): {},
     ("POST", "/api/mcp/{name}/switch"): {"on": True},
@@ -115,6 +117,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/bots/{platform}/test"): {},
     ("POST", "/api/bots/pairing/{request_id}/approve"): {},
     ("POST", "/api/bots/pairing/{request_id}/deny"): {},
+    ("PATCH", "/api/bots/pairing/{platform}/{user_id}"): {"agent": None},
     ("POST", "/api/bots/link"): {},
 }
 STREAMS = {("GET", "/api/chat/{session_id}/events"), ("GET", "/api/permissions/stream")}
@@ -141,6 +144,8 @@ OF_THE_WORKSPACE = {  # Ben's business as well, but for what is of the private c
 QUERIES = {
     "/api/agents/{agent}": "?workspace={workspace}",
     "/api/agents/{agent}/accept-rights": "?workspace={workspace}",
+    "/api/agents/{agent}/schedule/switch": "?workspace={workspace}",
+    "/api/agents/{agent}/schedule/run": "?workspace={workspace}",
     "/api/agents/{agent}/prompt": "?workspace={workspace}",
     "/api/chat/{session_id}/contexts": "?path=.",
     **dict.fromkeys(
@@ -160,6 +165,8 @@ NEEDED = {
 FOR_OWNERS = {
     ("DELETE", "/api/workspaces/{slug}/grants/{grant_id}"),
     ("POST", "/api/agents/{agent}/accept-rights"),
+    ("POST", "/api/agents/{agent}/schedule/switch"),
+    ("POST", "/api/agents/{agent}/schedule/run"),
     ("POST", "/api/mcp/{name}"),
     ("DELETE", "/api/mcp/{name}"),
     ("POST", "/api/mcp/{name}/accept"),

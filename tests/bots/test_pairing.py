@@ -14,7 +14,7 @@ from django.utils import timezone
 from agents_app.turns.said.opening import open_turn
 from bots_app.models import Bot, BotChat, BotState, BotUser, Delivery, Heard, PairingRequest
 from bots_app.platforms.base import Incoming, Place, SentFile, Who
-from bots_app.services import bots, hearing, linking, opening, pairing, people, revoking, saying
+from bots_app.services import bots, changing, hearing, linking, opening, pairing, people, revoking, saying
 from bots_app.services.pairing import Approval
 from bots_app.suspicion import looks_like_orders
 from permissions_app.audit import Entry
@@ -401,6 +401,81 @@ def test_ordinary_words_are_not(text: str) -> None:
     assert not looks_like_orders(text)
 
 
+def says(text: str) -> Session:
+    """The chat in which it is said."""
+    knocks(text=text)
+    Heard.objects.update(said_at=timezone.now() - opening.QUIET)
+    said = opening.next_said(BotChat.objects.get().pk)
+    assert said is not None
+    opening.say(said, [])
+    session: Session = Session.objects.latest("created_at")
+    return session
+
+
+@pytest.mark.parametrize(("before", "after"), [("sandboxed", "vault"), ("vault", "sandboxed")])
+def test_what_somebody_reaches_is_another_from_their_next_message_on(
+    eve_knocks: PairingRequest, as_ada: Caller, audited: list[Entry], before: str, after: str
+) -> None:
+    pairing.approve(as_ada, eve_knocks.pk, Approval(before))
+    first = says("what do I reach?")
+    changing.change(as_ada, "telegram", EVE, {"messages_per_day": 9})
+    assert says("and now?") == first, "nothing of the chat is another"
+    changing.change(as_ada, "telegram", EVE, {"trust_level": after, "messages_per_day": 9})
+    assert says("and then?").trust_level == after
+    first.refresh_from_db()
+    assert first.trust_level == before
+    assert Delivery.objects.filter(text=changing.ANOTHER).count() == 1
+    changes = [entry.arguments["changed"] for entry in audited if "changed" in entry.arguments]
+    assert changes == [{"messages_per_day": "9"}, {"trust_level": after}]
+
+
+def test_no_more_than_works_here_is_given_later_and_what_stays_is_not_asked_about(
+    eve_knocks: PairingRequest, as_ada: Caller, audited: list[Entry]
+) -> None:
+    pairing.approve(as_ada, eve_knocks.pk, Approval("vault"))
+    BotUser.objects.update(agent="away")
+    for wanted in ({"trust_level": "full"}, {"agent": "nobody"}, {"expires_at": timezone.now()}):
+        with pytest.raises((TrustTooHigh, Invalid)):
+            changing.change(as_ada, "telegram", EVE, wanted)
+    Workspace.objects.update(trust_floor="sandboxed")
+    stays = {"trust_level": "vault", "agent": "away", "messages_per_day": 3}
+    assert changing.change(as_ada, "telegram", EVE, stays).messages_per_day == 3
+    assert not Delivery.objects.filter(text=changing.ANOTHER).exists()
+
+
+def test_a_linked_person_does_not_give_themselves_more(
+    workspace: Workspace, as_ben: Caller, ben: User, enter: Any
+) -> None:
+    knocks(text=f"/link {linking.make(as_ben).code}")
+    user = BotUser.objects.get()
+    with pytest.raises(Forbidden):
+        changing.change(as_ben, "telegram", EVE, {"messages_per_day": 100})
+    bens = enter(ben)
+    assert b"Change it" not in bens.get(f"/bots/people/{user.pk}").content
+    order = {"trust_level": user.trust_level, "lasts": "365"}
+    assert bens.post(f"/bots/people/{user.pk}/change", order).status_code == 403
+    assert BotUser.objects.get().expires_at is None
+
+
+async def test_the_api_changes_what_is_named_and_nothing_else(
+    workspace: Workspace, ada: User, as_ada: Caller, key: Any
+) -> None:
+    await in_thread(knocks)()
+    request = await in_thread(asked)()
+    await in_thread(pairing.approve)(as_ada, request.pk, Approval("vault", messages_per_day=5))
+    admin, where = Web(await in_thread(key)(ada, scopes=list(KeyScope))), f"/api/bots/pairing/telegram/{EVE}"
+    changed = await admin.ask(
+        "PATCH", where, b'{"messagesPerDay": null, "expiresAt": "2999-01-01T00:00:00Z"}'
+    )
+    assert changed.status == 200
+    told = {name: changed.json[name] for name in ("trustLevel", "agent", "expiresAt", "messagesPerDay")}
+    until = "2999-01-01T00:00:00Z"
+    assert told == {"trustLevel": "vault", "agent": None, "expiresAt": until, "messagesPerDay": None}
+    assert (await admin.ask("PATCH", where, b'{"trustLevel": "full"}')).status == 422
+    nobody = f"/api/bots/pairing/telegram/{PETE}"
+    assert (await admin.ask("PATCH", nobody, b'{"agent": null}')).refused == (404, "not_found")
+
+
 async def test_the_api_lets_in_turns_away_and_puts_out(
     workspace: Workspace, ada: User, ada_calls: Web, key: Any
 ) -> None:
@@ -471,6 +546,11 @@ async def test_members_and_strangers_are_kept_from_bots(
     ada = await User.objects.aget(username="ada")
     await in_thread(pairing.approve)(caller_of_user(ada), request.pk, Approval("vault"))
     put_out = f"/api/bots/pairing/telegram/{EVE}"
+    wider = b'{"messagesPerDay": 100000}'
+    assert (await bens.ask("PATCH", put_out, wider)).refused == (403, "forbidden")
+    assert (await cy_calls.ask("PATCH", put_out, wider)).refused == (404, "not_found")
+    assert (await BotUser.objects.aget()).messages_per_day is None
+    assert len([entry for entry in audited if entry.rule == "not_an_owner"]) == 4
     assert (await bens.ask("DELETE", put_out)).refused == (403, "forbidden")
     assert (await cy_calls.ask("DELETE", put_out)).refused == (404, "not_found")
     assert await BotUser.objects.filter(revoked_at=None).acount() == 1
@@ -485,7 +565,7 @@ def test_the_page_shows_who_knocks_as_plain_text_and_lets_them_in(
     knocks(text="a second one")
     request = asked()
     listed = as_ada_in.get("/bots").content.decode()
-    assert "Person 4242" in listed
+    assert '<bdi class="t">Person 4242</bdi><span class="r">Telegram</span>' in listed
     page = as_ada_in.get(f"/bots/knocking/{request.pk}").content.decode()
     assert "&lt;b&gt;bold&lt;/b&gt; Ignore all" in page
     assert "meant for an agent" in page
@@ -498,6 +578,13 @@ def test_the_page_shows_who_knocks_as_plain_text_and_lets_them_in(
     assert asked().seen == 2
     assert as_ada_in.post(f"/bots/knocking/{request.pk}/deny").status_code == 409
     assert b"Put them out" in as_ada_in.get(f"/bots/people/{user.pk}").content
+    order = {"trust_level": "sandboxed", "lasts": "", "messages_per_day": "7"}
+    changed = as_ada_in.post(f"/bots/people/{user.pk}/change", order, follow=True)
+    assert b"It counts from what they say next" in changed.content
+    now = BotUser.objects.get()
+    assert (now.trust_level, now.messages_per_day, now.expires_at) == ("sandboxed", 7, user.expires_at)
+    wrong = as_ada_in.post(f"/bots/people/{user.pk}/change", {**order, "trust_level": "full"})
+    assert (wrong.status_code, BotUser.objects.get().trust_level) == (422, "sandboxed")
     as_ada_in.post(f"/bots/people/{user.pk}/revoke")
     assert not BotUser.objects.filter(revoked_at=None).exists()
 

@@ -25,7 +25,10 @@ def test_who_knocks_is_seen_without_a_reload_read_and_let_in(tab: Tab, house: Ho
     page.get_by_role("button", name="Let them in").click()
     expect(page.get_by_text("They are let in")).to_be_visible()
     page.get_by_text("Person 801").click()
-    expect(page.get_by_text("This folder")).to_be_visible()
+    expect(page.locator("dd", has_text="This folder")).to_be_visible()
+    page.get_by_label("Messages a day").fill("777")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("777", exact=True)).to_be_visible()
     page.get_by_role("button", name="Put them out").click()
     expect(page.get_by_text("They are out")).to_be_visible()
     assert request

@@ -10,15 +10,18 @@ from django.contrib.auth.models import User
 from agents_app.orchestration import helpers, shares, spawning
 from agents_app.orchestration.models import Supervision
 from agents_app.orchestration.spawning import Order, spawn
+from agents_app.schedules import services as schedules
 from agents_app.turns.held.claim import claim
 from agents_app.turns.held.holder import Holder
 from agents_app.turns.running import finish
+from permissions_app import audit
 from sessions_app.access.models import KeyScope
 from sessions_app.access.services import make_key
 from sessions_app.models import Session, SessionStatus, Turn
 from sessions_app.threads import in_thread
 from tests.agents_app.conftest import Rings
 from tests.api.web import Web
+from tests.orchestration.conftest import Write
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -68,6 +71,26 @@ async def test_who_may_only_look_runs_and_ends_nothing(adas: Web, vi: User) -> N
     vis = await calls_of(vi)
     for path in (RUN, f"{RUN}/{live}/cancel", f"{RUN}/{live}/pause"):
         assert (await vis.post(path, {})).refused == (403, "forbidden")
+
+
+async def test_owners_switch_when_an_agent_runs_by_itself_and_run_it(
+    adas: Web, ben: User, write_agent: Write, audited: list[audit.Entry]
+) -> None:
+    at = "/api/agents/daily/schedule"
+    await in_thread(write_agent)("daily", kind="scheduled", schedule='"0 7 * * *"', timezone="UTC")
+    await in_thread(schedules.sync)()
+    bens = await calls_of(ben)
+    assert (await bens.post(f"{at}/switch", {"isOn": False})).refused == (403, "forbidden")
+    assert (await bens.post(f"{at}/run", {})).refused == (403, "forbidden")
+    off = (await adas.post(f"{at}/switch", {"isOn": False})).json
+    assert (off["isOn"], off["nextAt"], off["ticks"], off["cron"]) == (False, None, [], "0 7 * * *")
+    ran = (await adas.post(f"{at}/run", {})).json
+    assert (ran["outcome"], ran["isByHand"], len(ran["sessionId"])) == ("started", True, 36)
+    on = (await adas.post(f"{at}/switch", {"isOn": True})).json
+    assert on["nextAt"] and [each["sessionId"] for each in on["ticks"]] == [ran["sessionId"]]
+    rows = [each for each in audited if each.tool == "agent-schedule"]
+    assert [each.outcome for each in rows] == ["revoked", "granted", "granted"]
+    assert (await adas.post("/api/agents/boss/schedule/run", {})).refused == (404, "not_found")
 
 
 async def test_the_ledger_says_what_each_kind_has_cost(adas: Web) -> None:

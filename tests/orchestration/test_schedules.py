@@ -1,6 +1,7 @@
 """Agents that run by themselves: each time once, whatever the clock, the server and the file do."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -18,7 +19,9 @@ from agents_app.turns.held.claim import claim
 from agents_app.turns.held.holder import Holder
 from agents_app.turns.running import finish
 from parachute_site.celery import app
+from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace
+from sessions_app.errors import Forbidden
 from sessions_app.models import Message, Session, SessionEvent, Turn
 from tests.agents_app.conftest import Rings
 from tests.orchestration.conftest import Write
@@ -120,13 +123,22 @@ class TestScheduled:
         services.sync()
         assert (services.sweep(), services.next_of(AgentSchedule.objects.get())) == (0, None)
 
-    def test_an_operator_switches_it_off_and_runs_it(self, scheduled: AgentSchedule) -> None:
-        services.switch(scheduled.pk, is_on=False)
+    def test_an_owner_switches_it_off_and_runs_it(self, scheduled: AgentSchedule, as_ada: Caller) -> None:
+        services.switch(as_ada, scheduled.pk, is_on=False)
         assert (services.sweep(MORNING), PeriodicTask.objects.get().enabled) == (0, False)
-        made = services.run_now(scheduled.pk)
-        assert made and (made.outcome, made.is_by_hand) == ("started", True)
+        made = services.run_now(as_ada, scheduled.pk)
+        assert (made.outcome, made.is_by_hand) == ("started", True)
         services.sync()
         assert not AgentSchedule.objects.get().is_on, "the file does not switch it on again"
+
+    def test_an_operator_decides_too_who_owns_nothing_there(
+        self, scheduled: AgentSchedule, as_ben: Caller
+    ) -> None:
+        """In the console, which is theirs."""
+        with pytest.raises(Forbidden):
+            services.run_now(as_ben, scheduled.pk)
+        services.switch(replace(as_ben, is_operator=True), scheduled.pk, is_on=False)
+        assert (AgentSchedule.objects.get().is_on, Tick.objects.count()) == (False, 0)
 
 
 class TestItsFile:
@@ -154,9 +166,9 @@ class TestItsFile:
 
     @pytest.mark.parametrize("away", ["file", "workspace"])
     def test_what_is_switched_off_stays_so_when_it_comes_back(
-        self, away: str, scheduled: AgentSchedule, vault: Path
+        self, away: str, scheduled: AgentSchedule, as_ada: Caller, vault: Path
     ) -> None:
-        services.switch(scheduled.pk, is_on=False)
+        services.switch(as_ada, scheduled.pk, is_on=False)
         file, there = vault / "Agents" / "daily.md", vault / "daily.md"
         for is_away in (True, False):
             if away == "workspace":
@@ -165,7 +177,7 @@ class TestItsFile:
                 (file if is_away else there).rename(there if is_away else file)
             services.sync()
         assert services.sweep(MORNING) == 0
-        services.switch(scheduled.pk, is_on=True)
+        services.switch(as_ada, scheduled.pk, is_on=True)
         assert PeriodicTask.objects.get().enabled
 
     def test_two_of_the_same_times_that_others_have_made_stop_nothing(

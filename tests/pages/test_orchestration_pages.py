@@ -10,7 +10,7 @@ from django.test import Client
 
 from agents_app.definitions import accepting
 from agents_app.definitions.agents import agent_of
-from agents_app.models import AgentSchedule, Share, Tick
+from agents_app.models import AgentSchedule, Share, Tick, Wake
 from agents_app.orchestration import shares, talking
 from agents_app.orchestration.spawning import Order, spawn
 from agents_app.schedules import services as schedules
@@ -18,6 +18,7 @@ from agents_app.turns.held.claim import claim
 from agents_app.turns.held.holder import Holder
 from agents_app.turns.running import finish
 from agents_app.turns.said.opening import Opening, open_turn
+from permissions_app import audit
 from permissions_app.models import PermissionGrant
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace
@@ -77,7 +78,7 @@ def test_the_page_of_one_shows_its_children_what_woke_it_and_the_cost(
     assert f"/chat/{child.pk}" in page and "A child spoke" in page
     assert "$1.000" in page and "$1.250" in page, "by itself, and with its children"
     assert "never: no day fits this line" in page
-    assert 'href="/admin/agents_app/agentschedule/">Switch it off' in page
+    assert 'href="/agents/of/boss?workspace=default#times"' in page
 
 
 def test_an_agent_that_asks_to_be_one_is_shown_with_the_way_to_accept_it(
@@ -98,6 +99,21 @@ def test_a_chat_shows_its_children_and_a_child_the_way_back(
     assert f'class="crumb" href="/chat/{parent.pk}"' in text(as_ada_in.get(f"/chat/{child.pk}"))
 
 
+def test_a_child_is_ended_in_the_list_of_children_by_those_who_may(
+    as_ada_in: Client, vi: User, enter: Enter, family: tuple[Session, Session]
+) -> None:
+    parent, child = family
+    Session.objects.update(visibility="workspace")
+    form = f'action="/orchestrators/{child.pk}/cancel"'
+    for at in (f"/chat/{parent.pk}", f"/orchestrators/{parent.pk}"):
+        assert form in text(as_ada_in.get(at)), at
+        assert form not in text(enter(vi).get(at)), at
+    answer = as_ada_in.post(f"/orchestrators/{child.pk}/cancel", {"reason": "enough", "from": "chat"})
+    assert answer["Location"] == f"/chat/{parent.pk}"
+    page = text(as_ada_in.get(answer["Location"]))
+    assert "Cancelled by ada: enough" in page and form not in page, "it has ended"
+
+
 def test_one_is_paused_resumed_and_ended_and_the_end_is_loud(
     as_ada_in: Client, family: tuple[Session, Session]
 ) -> None:
@@ -110,6 +126,24 @@ def test_one_is_paused_resumed_and_ended_and_the_end_is_loud(
     assert "Cancelled by ada: enough of it" in text(as_ada_in.get(f"/chat/{parent.pk}"))
     answer = as_ada_in.post("/agents/of/boss/run?workspace=default")
     assert answer.status_code == 302 and str(parent.pk) not in answer["Location"]
+
+
+def test_a_scheduled_one_that_is_complete_is_paused_while_its_children_live(
+    as_ada_in: Client, family: tuple[Session, Session]
+) -> None:
+    parent, child = family
+    Session.objects.filter(pk=parent.pk).update(kind="scheduled", status="complete")
+    at = f"/orchestrators/{parent.pk}"
+    page = text(as_ada_in.get(at))
+    assert f'action="{at}/pause"' in page and f'action="{at}/cancel"' not in page
+    as_ada_in.post(f"{at}/pause")
+    as_ada_in.post(f"/orchestrators/{child.pk}/cancel")
+    assert Wake.objects.filter(child=child, kind="state_change", state="queued").exists(), "it waits"
+    assert f'action="{at}/resume"' in text(as_ada_in.get(at))
+    as_ada_in.post(f"{at}/resume")
+    assert not Wake.objects.filter(state="queued").exists()
+    Session.objects.filter(pk=parent.pk).update(status="complete")
+    assert "This session has come to its end." in text(as_ada_in.get(at)), "nothing wakes it any more"
 
 
 def test_what_needs_somebody_stands_first_and_is_counted(
@@ -142,6 +176,23 @@ def test_who_may_start_whom_is_switched_on_the_agents_page(
     assert as_ada_in.post(where, {"grant": "x"}).status_code == 404
 
 
+def test_its_times_are_switched_and_run_on_the_agents_page_by_owners(
+    as_ada_in: Client, ben: User, enter: Enter, agents: None
+) -> None:
+    at = "/agents/of/boss"
+    bens = text(enter(ben).get(at))
+    assert "An owner of this workspace switches it" in bens and 'id="runs-by-itself"' not in bens
+    enter(ben).post(f"{at}/schedule/switch?workspace=default", {})
+    assert 'id="runs-by-itself" aria-checked="true"' in text(as_ada_in.get(at)), "that is for owners"
+    as_ada_in.post(f"{at}/schedule/switch?workspace=default", {})
+    page = text(as_ada_in.get(at))
+    assert 'id="runs-by-itself" aria-checked="false"' in page and "not before it is switched on" in page
+    as_ada_in.post(f"{at}/schedule/run?workspace=default")
+    assert f'href="/chat/{Session.objects.get().pk}">Started</a>' in text(as_ada_in.get(at))
+    assert 'id="times"' not in text(as_ada_in.get("/agents/of/reader"))
+    assert as_ada_in.post("/agents/of/reader/schedule/run?workspace=default").status_code == 404
+
+
 PAGES: dict[str, Callable[[Session, Share], tuple[str, str]]] = {
     "page": lambda session, share: ("get", f"/orchestrators/{session.pk}"),
     "pause": lambda session, share: ("post", f"/orchestrators/{session.pk}/pause"),
@@ -149,6 +200,8 @@ PAGES: dict[str, Callable[[Session, Share], tuple[str, str]]] = {
     "list": lambda session, share: ("get", "/orchestrators?workspace=default"),
     "run": lambda session, share: ("post", "/agents/of/boss/run?workspace=default"),
     "starts": lambda session, share: ("post", "/agents/of/boss/starts?workspace=default"),
+    "switch": lambda session, share: ("post", "/agents/of/boss/schedule/switch?workspace=default"),
+    "run now": lambda session, share: ("post", "/agents/of/boss/schedule/run?workspace=default"),
     "shares": lambda session, share: ("get", "/shares?workspace=default"),
     "share": lambda session, share: ("get", f"/shares/{share.pk}?workspace=default"),
     "resolve": lambda session, share: ("post", f"/shares/{share.pk}/resolve?workspace=default"),
@@ -165,7 +218,9 @@ def test_an_outsider_sees_nothing_of_it(
     assert Session.objects.get(pk=family[0].pk).status == "running"
 
 
-def test_an_operator_switches_off_and_runs_what_runs_by_itself(as_ada_in: Client, agents: None) -> None:
+def test_an_operator_switches_off_and_runs_what_runs_by_itself(
+    as_ada_in: Client, agents: None, audited: list[audit.Entry]
+) -> None:
     row = AgentSchedule.objects.get()
     where = "/admin/agents_app/agentschedule/"
     for action, said in (("switch_off", "Boss is switched off."), ("run_now", "Boss: ")):
@@ -173,6 +228,8 @@ def test_an_operator_switches_off_and_runs_what_runs_by_itself(as_ada_in: Client
         assert said in text(answer)
     assert not AgentSchedule.objects.get().is_on
     assert Tick.objects.get().outcome == "started"
+    rows = [each for each in audited if each.tool == "agent-schedule"]
+    assert [each.outcome for each in rows] == ["revoked", "granted"]
     for model in ("wake", "share", "tick", "agentschedule"):
         assert text(as_ada_in.get(f"/admin/agents_app/{model}/"))
     assert as_ada_in.get("/admin/django_celery_beat/periodictask/").status_code == 404

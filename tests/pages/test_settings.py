@@ -200,7 +200,9 @@ def test_a_key_says_whether_it_was_used_and_when_it_ends(as_ada_in: Client, ada:
     caller_of_key(used)
     ApiKey.objects.filter(name="old").update(expires_at=timezone.now() - timedelta(days=1))
     said = text_of(as_ada_in.get("/settings"))
-    assert all(word in said for word in ("never used", "minutes ago", "ended", "good until it is revoked"))
+    assert all(word in said for word in ("never used", "just now", "ended", "good until it is revoked"))
+    ApiKey.objects.filter(name="old").update(last_used_at=timezone.now() - timedelta(minutes=1))
+    assert "minute ago" in text_of(as_ada_in.get("/settings"))
 
 
 # Members
