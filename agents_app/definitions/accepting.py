@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from agents_app.definitions.definition import Definition
 from agents_app.definitions.rights import Rights
 from agents_app.models import AgentRights
+from agents_app.signals import rights_accepted
 from permissions_app import audit
 from permissions_app.audit import PLATFORM, AuditKind, Entry, Outcome
 from sessions_app.access.caller import Caller
@@ -61,6 +62,7 @@ def accept(caller: Caller, workspace: Workspace, definition: Definition, seen: s
             },
         )
         _record(caller, workspace, definition, before)
+        rights_accepted.send(accept, workspace=workspace)
 
 
 def accept_of_sample(workspace: Workspace, definition: Definition) -> None:

@@ -46,7 +46,7 @@ class Wanted(NamedTuple):
 def sync() -> None:
     for workspace in Workspace.objects.filter(archived_at=None):
         try:
-            _sync_if_there(workspace)
+            sync_of(workspace)
         except Exception:  # one that fails keeps no other from its times; it is tried again
             log.exception("The schedules of workspace %s could not be read.", workspace.pk)
     for gone in AgentSchedule.objects.exclude(workspace__archived_at=None):
@@ -54,7 +54,7 @@ def sync() -> None:
     _remove_of_the_gone()
 
 
-def _sync_if_there(workspace: Workspace) -> None:
+def sync_of(workspace: Workspace) -> None:
     if Path(workspace.vault_path).is_dir():  # a disk that is away for a while is no reason to forget them
         _sync(workspace)
 

@@ -85,6 +85,13 @@ async def test_an_owner_accepts_what_they_have_read_and_an_audit_row_says_so(
     assert row.arguments["accepted"] == {"spawn": ["reader"]}
 
 
+async def test_times_that_an_owner_accepts_are_there_at_once(adas: Web, file: Path) -> None:
+    file.write_text(GARDENER.replace("spawn: [reader]", 'schedule: "0 7 * * 1-5"'))
+    await send(adas, "POST", "/api/agents/gardener/accept-rights")
+    answer = await send(adas, "POST", "/api/agents/gardener/schedule/switch", isOn=True)
+    assert (answer.status, answer.json["cron"], answer.json["isOn"]) == (200, "0 7 * * 1-5", True)
+
+
 async def test_a_file_is_written_in_place_and_never_over_a_newer_one(adas: Web, file: Path) -> None:
     seen, inode = (await adas.get("/api/agents/gardener")).json, file.stat().st_ino
     fresh = GARDENER.replace("keep", "love")
