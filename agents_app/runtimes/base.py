@@ -39,6 +39,7 @@ class RunRequest:
     writable: tuple[str, ...] | None = None  # patterns whose folders a wall opens; None: the vault
     scratch: Path | None = None  # a writable folder of its own, made where it is not
     tools: tuple[str, ...] | None = None  # of the CLI's own; None: all that are offered at its trust level
+    max_turns: int | None = None  # steps of an answer: each is a call of the model
     servers: tuple[OwnServer, ...] = ()  # beside those
     mcp_file: Path | None = None  # names servers that are processes; by file, as secrets may be in it
     given: tuple[GivenServer, ...] = ()  # servers of the vault

@@ -336,6 +336,8 @@ def words_for(name: str, value: Any) -> str:
         nothing = {"trust": _("what its chat may"), "tools": _("all that are offered")}
         nothing |= {"write": _("where its chat may"), "budget": _("no limit of its own")}
         return nothing.get(name, _("nothing"))
+    if name == "budget":
+        return _("%(dollars)s, which nothing counts against yet") % {"dollars": value}
     if name == "trust":
         return str(NAMES[TrustLevel(value)])
     if name == "kind":

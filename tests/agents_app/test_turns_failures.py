@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -220,6 +221,20 @@ class TestTheDeadline:
                 await next_moment()
             at.go_on.set()
         assert types(await events(opened))[-1] == "done"
+
+    async def test_is_sooner_where_the_file_of_its_agent_says_so(self, engine: Engine, vault: Path) -> None:
+        (vault / "Agents").mkdir()
+        (vault / "Agents/gardener.md").write_text("---\nname: Gardener\ntimeout_seconds: 90\n---\n")
+        at = pause()
+        engine.runtime.scripts["hi"] = [at]
+        opened = await engine.say("hi", agent="gardener")
+        async with engine.paused(opened, at):
+            await began(ago=timedelta(seconds=90))
+        told = last_words(await events(opened))
+        assert (told["code"], told["message"].partition(".")[0]) == (
+            "deadline_exceeded",
+            "It ran for 90 seconds and was stopped",
+        )
 
     async def test_does_not_begin_anew_with_another_worker(self, engine: Engine) -> None:
         at = pause()

@@ -100,6 +100,24 @@ async def test_a_file_answers_with_its_prompt_model_tools_and_folders(
     assert asked.payload["filePath"] == str(outside)
 
 
+async def test_it_takes_as_many_steps_as_its_file_says_in_each_turn(
+    engine: Engine, model: ScriptedModel, file: Path
+) -> None:
+    file.write_text(GARDENER.replace("tools:", "max_turns: 2\ntools:"))
+    for text in ("look once", "once more", "a last time"):
+        model.script(text, [calls("Bash", command="ls"), say("Seen.")])
+    model.script("never ending", [*(calls("Bash", command="ls") for _ in range(3)), say("At last.")])
+    first = await engine.say("look once", agent="gardener")
+    await engine.run(first)
+    again = await engine.answer("once more", session_id=first.session_id)
+    assert last_words(again)["response"] == "Seen.", "each turn has its own"
+    too_many = await engine.answer("never ending", session_id=first.session_id)
+    assert len(model.asked("never ending")) == 2
+    assert "as many steps as its agent's file allows" in last_words(too_many)["message"]
+    after = await engine.answer("a last time", session_id=first.session_id)
+    assert last_words(after)["response"] == "Seen."
+
+
 async def test_narrowing_counts_at_once_widening_waits_and_no_old_process_is_used(
     engine: Engine, model: ScriptedModel, file: Path, as_ada: Caller, workspace: Workspace
 ) -> None:

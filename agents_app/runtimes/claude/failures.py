@@ -57,6 +57,9 @@ _SECRET = re.compile(r"\bsk-[\w-]+")
 
 def failure_of(result: ResultMessage, trouble: Trouble | None = None) -> RunFailed:
     """The failure that a result tells. Where it fits, the door's trouble says what the result leaves out."""
+    if result.subtype == "error_max_turns":
+        text = _("It took as many steps as its agent's file allows (max_turns), and was stopped.")
+        return RunFailed("deadline_exceeded", text)
     said = result.result or "; ".join(result.errors or ()) or result.subtype
     status = result.api_error_status
     if trouble and status not in (None, trouble.status):

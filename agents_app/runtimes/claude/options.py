@@ -76,6 +76,7 @@ def options_for(
         cwd=request.directory,
         model=request.model,
         tools=_tools(request),
+        max_turns=request.max_turns,
         setting_sources=[],
         strict_mcp_config=True,
         mcp_servers=dict(as_sdk(request.servers, uses)),  # no other: these are functions, the rest is argv

@@ -87,6 +87,7 @@ class Fingerprint:
     writable: tuple[str, ...] | None
     deny: tuple[str, ...]
     tools: tuple[str, ...] | None
+    max_turns: int | None
     servers: tuple[OwnServer, ...]
     mcp_file: Path | None
     given: tuple[GivenServer, ...]
@@ -108,6 +109,7 @@ class Fingerprint:
             writable=request.writable,
             deny=tuple(deny),
             tools=request.tools,
+            max_turns=request.max_turns,
             servers=request.servers,
             mcp_file=request.mcp_file,
             given=request.given,

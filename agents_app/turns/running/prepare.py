@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from agents_app.tools.equipment import equipment_of
 from agents_app.tools.own import servers_for
 from agents_app.turns.running.kept import Row
 from agents_app.turns.running.starting import Start, start_of
+from agents_app.turns.running.watching import deadline_of
 from agents_app.turns.said.saying import about
 from permissions_app.audit import PLATFORM
 from permissions_app.audit.decisions import TurnAudit
@@ -48,6 +50,7 @@ class Prepared:
     previous_messages: int
     resume_failed: bool
     audit: TurnAudit
+    deadline: timedelta | None
 
 
 def prepare(turn: Turn, unresumable: str = "") -> Prepared:
@@ -71,9 +74,7 @@ def prepare(turn: Turn, unresumable: str = "") -> Prepared:
         chosen=chosen,
         block=block,
     )
-    request = _as_its_agent(
-        _request(turn, start, prompt, vault, directory, wall.sandbox), session, cast.rights
-    )
+    request = _as_its_agent(_request(turn, start, prompt, vault, directory, wall.sandbox), session, cast)
     tools = equipment_of(session, cast, wall.sandbox)
     warnings += [as_row(each) for each in tools.warned]
     request = replace(request, given=tools.servers, skills=tools.skills)
@@ -82,8 +83,16 @@ def prepare(turn: Turn, unresumable: str = "") -> Prepared:
     if closed := _closed(session, vault):
         request, setting = _without_others(closed, request, setting)
     rows = _announcement(session, start, warnings, _about_prompt(cast, request, prompt, setting, session))
-    audit = _audit(turn, start.message)
-    return Prepared(request, setting, start, rows, session.message_count, bool(unresumable), audit)
+    return Prepared(
+        request,
+        setting,
+        start,
+        rows,
+        previous_messages=session.message_count,
+        resume_failed=bool(unresumable),
+        audit=_audit(turn, start.message),
+        deadline=deadline_of(session, cast.definition.fields.timeout_seconds),
+    )
 
 
 def _request(
@@ -115,9 +124,11 @@ def _request(
     )
 
 
-def _as_its_agent(request: RunRequest, session: Session, rights: Rights) -> RunRequest:
-    """With the rights of its agent: a process that rests with others does not fit."""
-    return replace(request, tools=rights.tools, writable=_writable(session, rights))
+def _as_its_agent(request: RunRequest, session: Session, cast: Cast) -> RunRequest:
+    """With the rights and limits of its agent: a process that rests with others does not fit."""
+    writable = _writable(session, cast.rights)
+    most = cast.definition.fields.max_turns
+    return replace(request, tools=cast.rights.tools, writable=writable, max_turns=most)
 
 
 def _closed(session: Session, vault: Path) -> attachments.Closed | None:

@@ -33,7 +33,7 @@ from agents_app.turns.running.kept import Row
 from agents_app.turns.running.outcome import TurnOutcome, as_failure, problem_of
 from agents_app.turns.running.prepare import Prepared, as_row, prepare
 from agents_app.turns.running.recorder import Recorder
-from agents_app.turns.running.watching import DEADLINE, TurnWatch
+from agents_app.turns.running.watching import TurnWatch
 from agents_app.turns.said import steering
 from agents_app.turns.said.deleting import is_deleted
 from agents_app.workers.endings import end, to_its_end
@@ -45,7 +45,6 @@ from sessions_app.threads import in_thread
 log = logging.getLogger(__name__)
 
 CLOSES_WITHIN = 30.0  # a runtime that has answered; each has shorter limits of its own
-TOO_LATE = AgentError("deadline_exceeded", f"It ran for {DEADLINE.seconds // 60} minutes and was stopped.")
 
 
 async def run_waiting_turns(session_id: UUID, holder: Holder, runtime: Runtime) -> None:
@@ -105,6 +104,7 @@ class TurnRun:
         unresumable = ""
         while True:
             prepared = self._prepared = await in_thread(self._prepare)(unresumable)
+            self._watch.deadline = prepared.deadline
             try:
                 return await self._run_through(prepared)
             except CannotResume as problem:
@@ -218,10 +218,17 @@ class TurnRun:
             await in_thread(finish.aborted)(self._turn, self._hold)
         elif problem is not None:
             await self._recorder.keep_unfinished()
-            kind, payload = as_failure(self._turn.pk, TOO_LATE if self._watch.is_late else problem)
+            kind, payload = as_failure(self._turn.pk, self._too_late() or problem)
             await in_thread(finish.failed)(self._turn, self._hold, kind, payload)
         else:
             await self._done(work.result())
+
+    def _too_late(self) -> AgentError | None:
+        if not self._watch.is_late or self._watch.deadline is None:
+            return None
+        seconds = int(self._watch.deadline.total_seconds())
+        ran = _("%d seconds") % seconds if seconds < 120 else _("%d minutes") % (seconds // 60)
+        return AgentError("deadline_exceeded", _("It ran for %(time)s and was stopped.") % {"time": ran})
 
     async def _done(self, outcome: TurnOutcome) -> None:
         assert self._prepared is not None

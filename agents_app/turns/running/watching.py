@@ -11,7 +11,7 @@ from django.utils import timezone
 from agents_app.runtimes.base import Run
 from agents_app.turns.running import finish
 from agents_app.workers.endings import end
-from sessions_app.models import Message, SessionKind, Turn
+from sessions_app.models import Message, Session, SessionKind, Turn
 from sessions_app.streaming import bus
 from sessions_app.streaming.log import Hold, HoldLost
 from sessions_app.threads import in_thread
@@ -32,6 +32,13 @@ class Look(NamedTuple):
     has_more: bool = False
 
 
+def deadline_of(session: Session, said: int | None = None) -> timedelta | None:
+    """Of each turn; `said` are the seconds that its agent's file names. Waiting for a person counts too."""
+    usual = None if session.kind == SessionKind.ORCHESTRATOR else DEADLINE
+    own = timedelta(seconds=said) if said else None
+    return min((each for each in (usual, own) if each is not None), default=None)
+
+
 class TurnWatch:
     """`has_more` is called with the run when something was said meanwhile."""
 
@@ -41,6 +48,7 @@ class TurnWatch:
         self._has_more = has_more
         self.run: Run | None = None  # as soon as there is one: before, nobody needs to be asked to stop
         self.is_late = False
+        self.deadline = deadline_of(turn.session)  # until its agent's file is read
 
     async def guard(self, work: asyncio.Task[Any]) -> None:
         """Stops the work when somebody aborts the turn, when it is late, or when it is ours no more. It
@@ -63,11 +71,10 @@ class TurnWatch:
         row = finish.held(self._hold).values_list("abort_requested_at", "started_at").first()
         if row is None:
             return Look(is_held=False)
-        has_deadline = self._turn.session.kind != SessionKind.ORCHESTRATOR
         return Look(
             is_held=True,
             is_aborted=row[0] is not None,
-            is_late=has_deadline and timezone.now() - row[1] >= DEADLINE,
+            is_late=self.deadline is not None and timezone.now() - row[1] >= self.deadline,
             has_more=Message.objects.filter(turn=self._turn, waits=True).exists(),
         )
 
