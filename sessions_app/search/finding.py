@@ -20,6 +20,7 @@ from sessions_app.access.models import Workspace
 from sessions_app.models.session import Session, Visibility
 from sessions_app.querysets import is_theirs_or_shared
 from sessions_app.search.models import Chunk
+from sessions_app.search.plain import plain
 from sessions_app.search.querysets import ChunkQuerySet
 
 MOST_WORDS = 12
@@ -219,7 +220,8 @@ def _add(hits: dict[str, Hit], way: str, found: Iterable[Chunk]) -> None:
 
 
 def excerpt(text: str, words: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
-    """A part of the text around the first of the words, and where in it they stand."""
+    """A part of what the text says around the first of the words, and where in it they stand."""
+    text = plain(text)
     pattern = re.compile("|".join(rf"(?<![^\W_]){re.escape(word)}" for word in words), re.IGNORECASE)
     first = pattern.search(text)
     start = max(0, first.start() - AROUND) if first else 0

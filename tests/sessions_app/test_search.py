@@ -311,3 +311,10 @@ def test_an_excerpt_is_around_the_word() -> None:
     shown, marks = excerpt("a " * 300 + "Quince " + "b " * 300, ["quin"])
     assert (shown[0], shown[-1]) == ("…", "…")
     assert [shown[start:end] for start, end in marks] == ["Quin"]
+
+
+def test_an_excerpt_is_read_and_its_marks_are_where_the_words_are() -> None:
+    text = "**Quinces** of the [old *quince* tree](Garden/Quinces.md) ripen late."
+    shown, marks = excerpt(text, ["Quince"])
+    assert shown == "Quinces of the old quince tree ripen late."
+    assert marks == [(0, 6), (19, 25)]
