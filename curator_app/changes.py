@@ -46,6 +46,8 @@ def change_summary(token: SessionToken, text: str) -> str:
     if not summary:
         raise Invalid.field("summary", _("A summary needs words."))
     run, session = _locked(token)
+    if session.is_summary_a_persons:
+        raise Conflict(_("A person wrote this summary. It stays."))
     if summary != session.summary:
         before = {} if run.summary_after else {"summary_before": session.summary}
         Session.objects.filter(pk=session.pk).update(summary=summary)

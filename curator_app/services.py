@@ -251,8 +251,8 @@ def _take_back(workspace: Workspace, lines: QuerySet[CuratorRun]) -> None:
 
 @transaction.atomic
 def undo(caller: Caller, session_id: UUID, run_id: UUID) -> CuratorRun:
-    """What it made of title and summary, where that still stands. From here on the title is a person's: the
-    curator would only make it again."""
+    """What it made of title and summary, where that still stands. From here on they are a person's: the
+    curator would only make them again."""
     session = sessions.locked(caller, session_id)
     run: CuratorRun | None = CuratorRun.objects.filter(session=session_id, pk=run_id).first()
     if run is None:
@@ -273,6 +273,6 @@ def undoable(session: Session, run: CuratorRun) -> dict[str, str]:
         return wanted
     if run.title_after and session.title == run.title_after and session.title_source == TitleSource.AI:
         wanted["title"] = run.title_before
-    if run.summary_after and session.summary == run.summary_after:
+    if run.summary_after and session.summary == run.summary_after and not session.is_summary_a_persons:
         wanted["summary"] = run.summary_before
     return wanted

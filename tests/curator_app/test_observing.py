@@ -146,6 +146,37 @@ async def test_a_title_that_a_person_gave_is_not_touched(
     assert (run.status, run.actions) == (RunStatus.DONE, ["log_activity"])
 
 
+async def test_a_summary_that_a_person_wrote_is_not_touched(
+    session_id: UUID, played: PlayedRuntime, look: Look, ada_calls: Web
+) -> None:
+    await ada_calls.patch(f"/api/chat/{session_id}", {"summary": "Mine"})
+    played.steps = [title("A title"), summary("Not yours")]
+    run = await look()
+    assert "--summary-is-set" in played.servers[0]["args"]
+    assert "--title-is-set" not in played.servers[0]["args"]
+    assert "Summary: a person wrote it" in played.requests[0].text
+    assert played.answers == [("update_title", "ok"), ("update_summary", "conflict")]
+    session = await session_of(session_id)
+    assert (session.summary, session.is_summary_a_persons) == (
+        "Mine",
+        True,
+    )  # also after the run's own metadata
+    assert (run.status, run.actions, run.error) == (RunStatus.DONE, ["update_title"], "")
+
+
+async def test_a_summary_that_a_person_writes_in_the_middle_of_a_run_stays(
+    session_id: UUID, played: PlayedRuntime, look: Look, ada_calls: Web
+) -> None:
+    async def written() -> None:
+        await ada_calls.patch(f"/api/chat/{session_id}", {"summary": "Mine"})
+
+    played.steps = [summary("Its own"), written, summary("Not yours")]
+    run = await look()
+    assert played.answers == [("update_summary", "ok"), ("update_summary", "conflict")]
+    assert (await session_of(session_id)).summary == "Mine"
+    assert services.undoable(await session_of(session_id), run) == {}
+
+
 @pytest.mark.parametrize(
     ("step", "problem"),
     [
