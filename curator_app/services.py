@@ -5,7 +5,7 @@ The moves of a run are conditional UPDATEs; what a tool of the curator changes i
 
 import logging
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -247,6 +247,23 @@ def _take_back(workspace: Workspace, lines: QuerySet[CuratorRun]) -> None:
     for day, runs in of_day.items():
         activity.take_away(Path(workspace.vault_path), day, {*runs.values()})
         CuratorRun.objects.filter(pk__in=runs).update(is_in_vault=False)
+
+
+def days_in_vault(session_id: UUID) -> list[date]:
+    lines = CuratorRun.objects.filter(session=session_id, is_in_vault=True, day__isnull=False)
+    return list(lines.order_by("day").values_list("day", flat=True).distinct())
+
+
+def take_lines_out(vault: Path, days: Iterable[date], session_id: UUID) -> None:
+    """Of a chat that is deleted. Who keeps these files locked is waited for once, and not each day anew."""
+    waits = True
+    for day in days:
+        try:
+            activity.take_away(vault, day, [session_id], waits=waits)
+        except OSError as error:
+            log.warning("What the deleted chat %s logged on %s stays: %s", session_id, day, error.strerror)
+            if isinstance(error, BlockingIOError):
+                waits = False
 
 
 @transaction.atomic

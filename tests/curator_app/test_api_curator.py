@@ -119,6 +119,13 @@ class TestPages:
         await in_thread(share)(logged.session_id)
         assert "Asked about" in await in_thread(self.page)(ben, day)
 
+    async def test_a_day_has_no_link_to_a_chat_that_is_deleted(
+        self, logged: CuratorRun, ada: User, ada_calls: Web
+    ) -> None:
+        assert (await ada_calls.delete(f"/api/chat/{logged.session_id}")).status == 204
+        for path in ("/days", f"/days/{logged.day}"):
+            assert str(logged.session_id) not in await in_thread(self.page)(ada, path)
+
     async def test_a_day_on_which_nothing_was_said_is_a_page_too(self, ada: User, workspace: object) -> None:
         assert "Nothing was logged on this day" in await in_thread(self.page)(ada, "/days/2020-02-29")
         assert "There is nothing here" in await in_thread(self.page)(ada, "/days/2021-02-29")
