@@ -181,7 +181,7 @@ class ToBeFound:
 def _to_be_found(scope: Scope, wish: Wish, first: Callable[[int], Sequence[int]]) -> ToBeFound:
     """Of an order of all chunks, the first that may be found and are wished for. An order is made without
     looking at whose they are: to ask that of each chunk that has a word costs more than the words do."""
-    allowed = Chunk.objects.filter(scope.chunks, wish.narrows()).select_related("manifest__workspace")
+    allowed = Chunk.objects.filter(scope.chunks, wish.narrows()).as_found()
     found: list[Chunk] = []
     for most in WIDER:
         order = first(most)
