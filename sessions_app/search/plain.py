@@ -28,9 +28,8 @@ _MARKS = [
     (re.compile(r"(?<!\S)\|(?: ?:?-+:? ?\|)+(?!\S)"), ""),  # below the head of a table
     (re.compile(r"(?<!\S)\|(?: \|)+(?!\S)"), "|"),
     (re.compile(r"(?<!\S)(?:#{1,6}|-{3,}|\*{3,}|_{3,}|={3,})(?!\S)"), ""),
-    (re.compile(rf"{_LINE}(?:[-*+>] )+|(?<!\S)[-*+] (?=\[[ xX]\] )"), ""),
-    (re.compile(r"(?<!\S)\[[ xX]\] "), ""),
-    (re.compile(r"(?<=\S )\*(?= \S)"), "·"),  # between two of a list, or times
+    (re.compile(rf"{_LINE}(?:[-*+>] )+(?:\[[ xX]\] )?"), ""),
+    (re.compile(r"(?<=\S )(?:\*|[-*+] \[[ xX]\])(?= \S)"), "·"),  # between two of a list, or times
     (re.compile(r"(?<![\w*])\*{1,3}(?=[^\s*./])|(?<=[^\s*/])\*{1,3}(?![\w*])"), ""),
     (re.compile(r"(?<!\w)(_{1,3})(?=[^\s_])(.{1,300}?)(?<=[^\s_])\1(?!\w)"), r"\2"),
 ]

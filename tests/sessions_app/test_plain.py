@@ -21,7 +21,7 @@ from tests.effort import effort
         ("**`ls` first** and [`code`](x.md)", "ls first and code"),
         ("```python x = 1 ``` then", "x = 1 then"),
         (r"a \* b, \_c\_ and [\[d\]](x)", "a * b, _c_ and [d]"),
-        ("- [ ] pick - [x] press", "pick press"),
+        ("- [ ] pick - [x] press", "pick · press"),
         ("Buy: * pears * quinces", "Buy: pears · quinces"),
         ("> It was said. > And heard.", "It was said. And heard."),
         ("| a | b | |---|:-:| | 1 | 2 |", "| a | b | 1 | 2 |"),
