@@ -35,11 +35,14 @@ def append(vault: Path, day: date, line: dict[str, Any]) -> None:
         folder.append(f"{day.isoformat()}.jsonl", text.encode())
 
 
-def take_away(vault: Path, day: date, session_ids: Collection[UUID]) -> None:
-    """The lines of these chats, where there are any. Raises OSError."""
+def take_away(vault: Path, day: date, session_ids: Collection[UUID], *, waits: bool = True) -> None:
+    """The lines of these chats, where there are any. Raises OSError: a BlockingIOError where somebody keeps
+    the file locked."""
     unwanted = {str(session_id) for session_id in session_ids}
     with Folder.at(vault) as top, suppress(FileNotFoundError), top.below(*FOLDER) as folder:
-        folder.keep_lines(f"{day.isoformat()}.jsonl", lambda line: _session_of(line) not in unwanted)
+        folder.keep_lines(
+            f"{day.isoformat()}.jsonl", lambda line: _session_of(line) not in unwanted, waits=waits
+        )
 
 
 def _session_of(line: bytes) -> Any:

@@ -48,7 +48,7 @@ def _runs(caller: Caller, session_id: UUID) -> CuratorRuns:
     f"{OF_SESSION}/runs/{{uuid:run_id}}/undo",
     response={200: CuratorRunOut, **refusals(401, 403, 404, 409)},
     summary="Take back what a run made of title and summary",
-    description="Where that still stands. The title is a person's from here on: the curator leaves it alone.",
+    description="Where that still stands. It is a person's from here on: the curator leaves it alone.",
 )
 async def undo_curator_run(request: HttpRequest, session_id: UUID, run_id: UUID) -> Any:
     run = await in_thread(services.undo)(caller_of(request), session_id, run_id)

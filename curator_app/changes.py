@@ -1,5 +1,6 @@
 """What the curator's tools change, each in the transaction that writes it down with its run."""
 
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,8 @@ def change_summary(token: SessionToken, text: str) -> str:
     if not summary:
         raise Invalid.field("summary", _("A summary needs words."))
     run, session = _locked(token)
+    if session.is_summary_a_persons:
+        raise Conflict(_("A person wrote this summary. It stays."))
     if summary != session.summary:
         before = {} if run.summary_after else {"summary_before": session.summary}
         Session.objects.filter(pk=session.pk).update(summary=summary)
@@ -69,11 +72,19 @@ def log_activity(token: SessionToken, text: str) -> str:
         _note(run, "log_activity", activity=line, day=day, is_in_vault=is_for_all)
     if is_for_all:
         try:
-            activity.append(Path(session.workspace.vault_path), day, _as_line(session, run, line, now))
+            _append(session, run, day, _as_line(session, run, line, now))
         except OSError as error:
             problem = _("The log of the day could not be written (%(why)s).") % {"why": error.strerror}
             raise CannotLog(problem) from error
     return line
+
+
+def _append(session: Session, run: CuratorRun, day: date, line: dict[str, Any]) -> None:
+    """Raises OSError. Who deletes the chat after the row and before its line does not find that."""
+    vault = Path(session.workspace.vault_path)
+    activity.append(vault, day, line)
+    if not CuratorRun.objects.filter(pk=run.pk).exists():
+        activity.take_away(vault, day, [session.pk])
 
 
 def _as_line(session: Session, run: CuratorRun, line: str, now: Any) -> dict[str, Any]:

@@ -36,10 +36,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="curator_app.mcp_server", description=__doc__)
     parser.add_argument("--session-id", required=True)
     parser.add_argument("--title-is-set", action="store_true", help="a person set it: no tool for that")
+    parser.add_argument("--summary-is-set", action="store_true", help="the same")
     given = parser.parse_args()
     variables = os.environ  # noqa: TID251 - a process of its own, which imports nothing of the server
     client = Client(variables[ADDRESS], variables[TOKEN], given.session_id)
-    offered = [name for name in TOOLS if not (given.title_is_set and name == "update_title")]
+    is_set = {"update_title": given.title_is_set, "update_summary": given.summary_is_set}
+    offered = [name for name in TOOLS if not is_set.get(name)]
     anyio.run(serve, client, offered)
 
 

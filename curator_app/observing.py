@@ -1,6 +1,6 @@
 """One run of the curator, from its claim to its end. It never raises, and no chat waits for it.
 
-1. Read the exchange, and whether a person set the title.
+1. Read the exchange, and whether a person set title or summary.
 2. Write the file that names its tools' process, with the token in it.
 3. Open the CLI: resumed where it has looked at this chat before, behind a gate of its three tools.
 4. Hear it to its end. What its tools change is written by the web server, with the run.
@@ -144,7 +144,7 @@ def _check_tools(ready: Ready) -> None:
 
 
 def _trouble(answer: str) -> str:
-    """What a model can mend, and a title that a person gave, is none."""
+    """What a model can mend, and what a person set, is none."""
     try:
         error = json.loads(answer)["error"]
         return "" if error["code"] in THE_MODELS_OWN else str(error["message"])
@@ -170,6 +170,7 @@ def _server(look: Look) -> dict[str, Any]:
     session_id = look.run.session_id
     arguments = ["-P", "-m", handed.MODULE, "--session-id", str(session_id)]
     arguments += ["--title-is-set"] if look.exchange.is_title_a_persons else []
+    arguments += ["--summary-is-set"] if look.exchange.is_summary_a_persons else []
     environment = {
         handed.ADDRESS: settings.PARACHUTE_WEB,
         handed.TOKEN: issue(Audience.CURATOR, session_id, look.run.life),

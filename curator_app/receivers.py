@@ -1,10 +1,11 @@
 """What is done here when something happens in an app below."""
 
 import logging
+from pathlib import Path
 from typing import Any
 
 from django.db import transaction
-from django.db.models.signals import post_delete
+from django.db.models.signals import post_delete, pre_delete
 from django.dispatch import receiver
 
 from agents_app.signals import turn_finished
@@ -19,6 +20,14 @@ log = logging.getLogger(__name__)
 def look_at_exchange(turn: Turn, **_: Any) -> None:
     if services.note(turn) is not None:
         ring_curator()
+
+
+@receiver(pre_delete, sender=Session)
+def take_lines_out(instance: Session, **_: Any) -> None:
+    """While its runs still say on which days they are; out of the vault once it is gone for certain."""
+    if days := services.days_in_vault(instance.pk):
+        session_id, vault = instance.pk, Path(instance.workspace.vault_path)
+        transaction.on_commit(lambda: services.take_lines_out(vault, days, session_id), robust=True)
 
 
 @receiver(post_delete, sender=Session)

@@ -5,7 +5,7 @@ The moves of a run are conditional UPDATEs; what a tool of the curator changes i
 
 import logging
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -249,10 +249,27 @@ def _take_back(workspace: Workspace, lines: QuerySet[CuratorRun]) -> None:
         CuratorRun.objects.filter(pk__in=runs).update(is_in_vault=False)
 
 
+def days_in_vault(session_id: UUID) -> list[date]:
+    lines = CuratorRun.objects.filter(session=session_id, is_in_vault=True, day__isnull=False)
+    return list(lines.order_by("day").values_list("day", flat=True).distinct())
+
+
+def take_lines_out(vault: Path, days: Iterable[date], session_id: UUID) -> None:
+    """Of a chat that is deleted. Who keeps these files locked is waited for once, and not each day anew."""
+    waits = True
+    for day in days:
+        try:
+            activity.take_away(vault, day, [session_id], waits=waits)
+        except OSError as error:
+            log.warning("What the deleted chat %s logged on %s stays: %s", session_id, day, error.strerror)
+            if isinstance(error, BlockingIOError):
+                waits = False
+
+
 @transaction.atomic
 def undo(caller: Caller, session_id: UUID, run_id: UUID) -> CuratorRun:
-    """What it made of title and summary, where that still stands. From here on the title is a person's: the
-    curator would only make it again."""
+    """What it made of title and summary, where that still stands. From here on they are a person's: the
+    curator would only make them again."""
     session = sessions.locked(caller, session_id)
     run: CuratorRun | None = CuratorRun.objects.filter(session=session_id, pk=run_id).first()
     if run is None:
@@ -273,6 +290,6 @@ def undoable(session: Session, run: CuratorRun) -> dict[str, str]:
         return wanted
     if run.title_after and session.title == run.title_after and session.title_source == TitleSource.AI:
         wanted["title"] = run.title_before
-    if run.summary_after and session.summary == run.summary_after:
+    if run.summary_after and session.summary == run.summary_after and not session.is_summary_a_persons:
         wanted["summary"] = run.summary_before
     return wanted

@@ -12,7 +12,8 @@ Metadata = dict[str, Any]
 
 PERMISSIONS = "permissions"
 UNWALLED = "acts_without_a_wall"  # an operator let it act without asking where no wall stands
-OURS = frozenset({PERMISSIONS, UNWALLED, "curator_last_run", "curator_session_id"})
+SUMMARY_SOURCE = "summary_source"  # whose the summary is, as `title_source` is whose the title is
+OURS = frozenset({PERMISSIONS, UNWALLED, SUMMARY_SOURCE, "curator_last_run", "curator_session_id"})
 LARGEST = 16_000  # characters as JSON: it goes with every page of a list
 WORDS = 4  # characters by which it may grow as it becomes less: "false" is longer than "true"
 

@@ -163,7 +163,9 @@ class SessionChange(Order):
     title: Annotated[str, AfterValidator(_title)] | None = Field(
         None, description="One line of 1 to 200 characters. From here on the title is a person's"
     )
-    summary: Annotated[Text, Field(max_length=LONGEST_SUMMARY)] | None = None
+    summary: Annotated[Text, Field(max_length=LONGEST_SUMMARY)] | None = Field(
+        None, description="Another one is a person's from here on"
+    )
     model: Annotated[Text, Field(min_length=1)] | None = Field(
         None, description="Counts from the next turn: one that runs goes on with the model that it has"
     )

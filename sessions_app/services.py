@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Role, Workspace
 from sessions_app.errors import Forbidden, Invalid, NotFound
+from sessions_app.metadata import SUMMARY_SOURCE
 from sessions_app.models import EventType, Session, SessionKind, TitleSource
 from sessions_app.reading import listed
 from sessions_app.streaming.log import record
@@ -52,6 +53,9 @@ def change(session: Session, wanted: dict[str, Any]) -> Session:
     row. The answer is the session as a list shows it."""
     if "title" in wanted:
         wanted = {**wanted, "title_source": TitleSource.USER}
+    if wanted.get("summary", session.summary) != session.summary:
+        kept = wanted.get("metadata", session.metadata)
+        wanted = {**wanted, "metadata": {**kept, SUMMARY_SOURCE: TitleSource.USER}}
     changed = {name: value for name, value in wanted.items() if getattr(session, name) != value}
     if changed:
         Session.objects.filter(pk=session.pk).update(**changed)

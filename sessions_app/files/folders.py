@@ -112,10 +112,11 @@ class Folder:
         with self._opened(name, _CHANGE, "r+b") as file:
             _replace(file, name, lambda before: content, where=where)
 
-    def keep_lines(self, name: str, wanted: Callable[[bytes], bool]) -> None:
-        """Takes the other lines out of a regular file, as `overwrite` does. Who appends meanwhile waits."""
+    def keep_lines(self, name: str, wanted: Callable[[bytes], bool], *, waits: bool = True) -> None:
+        """Takes the other lines out of a regular file, as `overwrite` does. Who appends meanwhile waits.
+        Raises a BlockingIOError where somebody keeps it locked."""
         with self._opened(name, _CHANGE, "r+b") as file:
-            _lock(file.fileno(), name)
+            _lock(file.fileno(), name, waits=waits)
             _replace(file, name, lambda old: b"".join(each for each in old.splitlines(True) if wanted(each)))
 
     def append(self, name: str, line: bytes) -> None:
@@ -242,8 +243,8 @@ def _noted(problems: list[OSError]) -> Iterator[None]:
         problems.append(problem)
 
 
-def _lock(handle: int, name: str) -> None:
-    until = time.monotonic() + LOCK_WAITS
+def _lock(handle: int, name: str, *, waits: bool = True) -> None:
+    until = time.monotonic() + LOCK_WAITS * waits
     while True:
         try:
             return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

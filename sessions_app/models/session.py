@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.access.models import TrustLevel, Workspace, among
+from sessions_app.metadata import SUMMARY_SOURCE
 from sessions_app.querysets import SessionQuerySet
 
 
@@ -175,6 +176,10 @@ class Session(models.Model):
     @property
     def is_shared(self) -> bool:
         return self.visibility == Visibility.WORKSPACE
+
+    @property
+    def is_summary_a_persons(self) -> bool:
+        return bool(self.metadata.get(SUMMARY_SOURCE) == TitleSource.USER)
 
     @property
     def is_driven(self) -> bool:

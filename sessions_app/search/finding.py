@@ -20,6 +20,7 @@ from sessions_app.access.models import Workspace
 from sessions_app.models.session import Session, Visibility
 from sessions_app.querysets import is_theirs_or_shared
 from sessions_app.search.models import Chunk
+from sessions_app.search.plain import plain
 from sessions_app.search.querysets import ChunkQuerySet
 
 MOST_WORDS = 12
@@ -180,7 +181,7 @@ class ToBeFound:
 def _to_be_found(scope: Scope, wish: Wish, first: Callable[[int], Sequence[int]]) -> ToBeFound:
     """Of an order of all chunks, the first that may be found and are wished for. An order is made without
     looking at whose they are: to ask that of each chunk that has a word costs more than the words do."""
-    allowed = Chunk.objects.filter(scope.chunks, wish.narrows()).select_related("manifest__workspace")
+    allowed = Chunk.objects.filter(scope.chunks, wish.narrows()).as_found()
     found: list[Chunk] = []
     for most in WIDER:
         order = first(most)
@@ -219,7 +220,8 @@ def _add(hits: dict[str, Hit], way: str, found: Iterable[Chunk]) -> None:
 
 
 def excerpt(text: str, words: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
-    """A part of the text around the first of the words, and where in it they stand."""
+    """A part of what the text says around the first of the words, and where in it they stand."""
+    text = plain(text)
     pattern = re.compile("|".join(rf"(?<![^\W_]){re.escape(word)}" for word in words), re.IGNORECASE)
     first = pattern.search(text)
     start = max(0, first.start() - AROUND) if first else 0

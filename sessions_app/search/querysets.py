@@ -6,6 +6,8 @@ from django.db import connection, models
 from django.db.models import F, FloatField
 from django.db.models.expressions import RawSQL
 
+_OF_CONTENT = ("content_type", "title", "path", "changed_at", "session_id", "workspace__slug")
+SAID = tuple(f"manifest__{name}" for name in _OF_CONTENT)
 FTS = "sessions_app_chunk_words"  # made by a migration, on SQLite
 
 
@@ -30,6 +32,11 @@ class ChunkQuerySet(models.QuerySet[Any]):
         found: ChunkQuerySet = self.alias(matches=matches).filter(matches=True)
         return found
 
+    def as_found(self) -> ChunkQuerySet:
+        """With what a result says of its content, and no more: of some hundred few are shown."""
+        found: ChunkQuerySet = self.select_related("manifest__workspace").only("field", "text", *SAID)
+        return found
+
     @property
     def _column(self) -> str:
         return f"to_tsvector('simple', {self.model._meta.db_table}.text)"
@@ -46,10 +53,11 @@ def _for_postgresql(words: list[str], all_of_them: bool) -> str:
 
 
 def _on_sqlite(wanted: str, most: int) -> list[int]:
-    """Of the words' own table alone: joined with another, each match costs a look into that one."""
+    """Of the words' own table alone: joined with another, each match costs a look into that one. By the
+    function and not by its hidden column `rank`, for which all that match are sorted, and not `most`."""
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT rowid FROM {FTS} WHERE {FTS} MATCH %s ORDER BY rank LIMIT %s",  # noqa: S608
+            f"SELECT rowid FROM {FTS} WHERE {FTS} MATCH %s ORDER BY bm25({FTS}), rowid LIMIT %s",  # noqa: S608
             [wanted, most],
         )
         return [pk for (pk,) in cursor.fetchall()]

@@ -43,7 +43,10 @@ class SearchResult(Wire):
     content_id: str = Field(examples=["1:file:Garden/Quinces.md"])
     content_type: str = Field(examples=["document"])
     title: str = Field(examples=["Quinces"])
-    excerpt: str = Field(examples=["They ripen in October, a week after the first frost."])
+    excerpt: str = Field(
+        description="As text, without the marks of its markdown",
+        examples=["They ripen in October, a week after the first frost."],
+    )
     marks: list[tuple[int, int]] = Field(
         description="Where in the excerpt the words stand", examples=[[[15, 22]]]
     )

@@ -44,6 +44,17 @@ class TestChanging:
         assert answer.json == (await ada_calls.get("/api/chat")).json["sessions"][0]
         assert await updates(session) == [{"title": "Quinces", "titleSource": "user"}]
 
+    async def test_a_summary_is_a_persons_once_it_is_another(self, ada_calls: Web) -> None:
+        session = await new(ada_calls)
+        path = f"/api/chat/{session}"
+        claimed = {
+            "summary": "",
+            "metadata": {"summary_source": "user"},
+        }  # as a client sends back what it read
+        for order, source in ((claimed, None), ({"summary": "S"}, "user"), (claimed, "user")):
+            shown = (await ada_calls.patch(path, order)).json
+            assert (shown["summary"], shown["metadata"].get("summary_source")) == (order["summary"], source)
+
     async def test_all_that_changes_is_one_row(self, ada_calls: Web) -> None:
         session = await new(ada_calls)
         wanted = {"title": "T", "summary": "S", "model": "opus", "metadata": {"colour_of": {"lid": "red"}}}

@@ -6,6 +6,7 @@ import sys
 import threading
 from datetime import UTC, date, datetime
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -21,6 +22,8 @@ from datetime import date
 from pathlib import Path
 from curator_app import activity
 vault, who = sys.argv[1:]
+print(flush=True)
+sys.stdin.readline()
 for number in range(200):
     activity.append(Path(vault), date(2026, 11, 20), {"of": who, "n": number, "text": "é" * 300})
 """
@@ -30,17 +33,69 @@ def lines(vault: Path) -> list[str]:
     return (vault / "Daily" / ".activity" / f"{DAY}.jsonl").read_text().splitlines()
 
 
-def test_several_processes_write_whole_lines(vault: Path) -> None:
-    program = f"import django; from tests import settings; django.setup()\n{WRITES}"
+def run_together(vault: Path, *programs: tuple[str, ...]) -> None:
+    """Each a process with what it is given; none begins before all are there."""
     environment = {"DJANGO_SETTINGS_MODULE": "tests.settings", "PATH": "/usr/bin:/bin"}
-    writers = [
-        subprocess.Popen([sys.executable, "-c", program, str(vault), who], cwd=ROOT, env=environment)
-        for who in ("a", "b", "c")
+    begin = "import django; from tests import settings; django.setup()\n"
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", begin + program, str(vault), *given],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        for program, *given in programs
     ]
-    assert [each.wait(60) for each in writers] == [0, 0, 0]
+    for each in running:
+        assert each.stdout
+        assert each.stdout.readline()
+    for each in running:
+        assert each.stdin
+        each.stdin.write(b"\n")
+        each.stdin.flush()
+    for each in running:
+        each.communicate(timeout=60)
+    assert {each.returncode for each in running} == {0}
+
+
+def test_several_processes_write_whole_lines(vault: Path) -> None:
+    run_together(vault, *((WRITES, who) for who in ("a", "b", "c")))
     written = [json.loads(line) for line in lines(vault)]
     for who in ("a", "b", "c"):
         assert [line["n"] for line in written if line["of"] == who] == list(range(200))
+
+
+TAKES_OUT = """
+import sys
+from datetime import date
+from pathlib import Path
+from uuid import UUID
+from curator_app import activity
+vault, gone, kept = sys.argv[1:]
+print(flush=True)
+sys.stdin.readline()
+for number in range(100):
+    for each in (gone, kept):
+        activity.append(Path(vault), date(2026, 11, 20), {"session_id": each, "n": number, "text": "é" * 300})
+    activity.take_away(Path(vault), date(2026, 11, 20), [UUID(gone)])
+"""
+
+
+def test_what_is_taken_out_while_others_append_costs_none_of_their_lines(vault: Path) -> None:
+    gone, kept = (str(uuid4()) for _ in range(2))
+    foreign = b'\xff\xfe no text\r\n{"session_id": 7}\n["' + gone.encode() + b'"]\n{"session_id": \n\n'
+    file = vault / "Daily" / ".activity" / f"{DAY}.jsonl"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(foreign)
+    run_together(vault, (TAKES_OUT, gone, kept), (WRITES, "a"), (WRITES, "b"))
+    written = file.read_bytes()
+    assert written.startswith(foreign)
+    told = [json.loads(line) for line in written.removeprefix(foreign).splitlines()]
+    assert [line["n"] for line in told if line.get("session_id") == kept] == list(range(100))
+    for who in ("a", "b"):
+        assert [line["n"] for line in told if line.get("of") == who] == list(range(200))
+    assert len(told) == 500
 
 
 def test_a_last_line_without_an_end_gets_one(vault: Path) -> None:

@@ -69,7 +69,7 @@ async def test_there_must_be_something_to_look_at_and_somebody_to_look(
     assert (await trigger(ada_calls, session_id)).refused == (409, "curator_off")
 
 
-async def test_an_undone_title_is_a_persons_from_then_on(
+async def test_what_was_undone_is_a_persons_from_then_on(
     session_id: UUID, played: PlayedRuntime, look: Look, ada_calls: Web
 ) -> None:
     played.steps = [title("When quinces ripen"), summary("About quinces.")]
@@ -80,6 +80,9 @@ async def test_an_undone_title_is_a_persons_from_then_on(
     assert (session["title"], session["titleSource"]) == ("When do quinces ripen?", "user")
     assert session["summary"] == ""
     assert (await ada_calls.post(undo)).refused == (409, "cannot_undo")
+    await trigger(ada_calls, session_id)
+    assert not (await look()).actions
+    assert {"--title-is-set", "--summary-is-set"} < {*played.servers[-1]["args"]}
 
 
 async def test_what_a_person_changed_since_is_not_undone(
@@ -115,6 +118,13 @@ class TestPages:
         assert "Asked about" not in await in_thread(self.page)(ben, day)
         await in_thread(share)(logged.session_id)
         assert "Asked about" in await in_thread(self.page)(ben, day)
+
+    async def test_a_day_has_no_link_to_a_chat_that_is_deleted(
+        self, logged: CuratorRun, ada: User, ada_calls: Web
+    ) -> None:
+        assert (await ada_calls.delete(f"/api/chat/{logged.session_id}")).status == 204
+        for path in ("/days", f"/days/{logged.day}"):
+            assert str(logged.session_id) not in await in_thread(self.page)(ada, path)
 
     async def test_a_day_on_which_nothing_was_said_is_a_page_too(self, ada: User, workspace: object) -> None:
         assert "Nothing was logged on this day" in await in_thread(self.page)(ada, "/days/2020-02-29")

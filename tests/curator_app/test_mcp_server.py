@@ -72,14 +72,15 @@ async def test_each_tool_changes_one_thing_of_its_session() -> None:
     assert {headers["Host"] for _, headers, _ in sent} == {"localhost"}
 
 
-async def test_where_a_person_set_the_title_there_is_no_tool_for_it() -> None:
+@pytest.mark.parametrize(("what", "others"), [("title", "summary"), ("summary", "title")])
+async def test_for_what_a_person_set_there_is_no_tool(what: str, others: str) -> None:
     with web() as (address, sent):
-        parameters = started(address, "--title-is-set")
+        parameters = started(address, f"--{what}-is-set")
         async with stdio_client(parameters) as streams, ClientSession(*streams) as client:
             await client.initialize()
             names = [tool.name for tool in (await client.list_tools()).tools]
-            assert names == ["update_summary", "log_activity"]
-            assert (await client.call_tool("update_title", {"title": "Mine"})).is_error
+            assert names == [f"update_{others}", "log_activity"]
+            assert (await client.call_tool(f"update_{what}", {what: "Mine"})).is_error
     assert sent == []
 
 

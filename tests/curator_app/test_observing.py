@@ -3,16 +3,19 @@
 import asyncio
 import fcntl
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
 
 from agents_app.errors import AgentError
 from agents_app.runtimes.base import RunFailed
-from agents_app.turns.said.deleting import delete
+from agents_app.turns.said.deleting import CleanUp, delete
 from curator_app import activity as log_of_the_day
 from curator_app import memory, observing, services
 from curator_app.models import CuratorRun, RunStatus
@@ -32,6 +35,7 @@ from tests.sharing import share
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
 
+THEIRS = b'{"session_id": "somebody\'s own"}\r\n\xff no text\n'
 ALL = [title("When quinces ripen"), summary("It is about quinces."), activity("Asked about quinces.")]
 
 
@@ -144,6 +148,37 @@ async def test_a_title_that_a_person_gave_is_not_touched(
     assert played.answers[0] == ("update_title", "conflict")
     assert (await session_of(session_id)).title == "Mine"
     assert (run.status, run.actions) == (RunStatus.DONE, ["log_activity"])
+
+
+async def test_a_summary_that_a_person_wrote_is_not_touched(
+    session_id: UUID, played: PlayedRuntime, look: Look, ada_calls: Web
+) -> None:
+    await ada_calls.patch(f"/api/chat/{session_id}", {"summary": "Mine"})
+    played.steps = [title("A title"), summary("Not yours")]
+    run = await look()
+    assert "--summary-is-set" in played.servers[0]["args"]
+    assert "--title-is-set" not in played.servers[0]["args"]
+    assert "Summary: a person wrote it" in played.requests[0].text
+    assert played.answers == [("update_title", "ok"), ("update_summary", "conflict")]
+    session = await session_of(session_id)
+    assert (session.summary, session.is_summary_a_persons) == (
+        "Mine",
+        True,
+    )  # also after the run's own metadata
+    assert (run.status, run.actions, run.error) == (RunStatus.DONE, ["update_title"], "")
+
+
+async def test_a_summary_that_a_person_writes_in_the_middle_of_a_run_stays(
+    session_id: UUID, played: PlayedRuntime, look: Look, ada_calls: Web
+) -> None:
+    async def written() -> None:
+        await ada_calls.patch(f"/api/chat/{session_id}", {"summary": "Mine"})
+
+    played.steps = [summary("Its own"), written, summary("Not yours")]
+    run = await look()
+    assert played.answers == [("update_summary", "ok"), ("update_summary", "conflict")]
+    assert (await session_of(session_id)).summary == "Mine"
+    assert services.undoable(await session_of(session_id), run) == {}
 
 
 @pytest.mark.parametrize(
@@ -366,4 +401,84 @@ class TestWhoReadsTheLog:
                 await in_thread(services.take_lines_back)()
         assert len(logged(vault)) == 1
         await in_thread(services.take_lines_back)()
+        assert logged(vault) == []
+
+
+class TestOfADeletedChat:
+    """What it left in the log of the day goes with it."""
+
+    @pytest.fixture
+    async def file(
+        self, session_id: UUID, played: PlayedRuntime, look: Look, alone: None, vault: Path
+    ) -> Path:
+        """Of the day, in which there is another's line too."""
+        played.steps = [activity("Asked about quinces.")]
+        await look()
+        (file,) = (vault / "Daily" / ".activity").iterdir()
+        file.write_bytes(THEIRS + file.read_bytes())
+        return file
+
+    async def test_it_goes_and_no_other_line(self, session_id: UUID, file: Path, as_ada: Caller) -> None:
+        await in_thread(delete)(as_ada, session_id)
+        assert file.read_bytes() == THEIRS
+
+    async def test_it_goes_where_the_night_deletes_it(
+        self, session_id: UUID, file: Path, as_ada: Caller
+    ) -> None:
+        await in_thread(archive)(as_ada, session_id)
+        await Session.objects.aupdate(last_accessed=timezone.now() - timedelta(days=31))
+        assert await in_thread(CleanUp(30).delete)() == 1
+        assert file.read_bytes() == THEIRS
+
+    async def test_it_stays_until_the_chat_is_gone_for_certain(
+        self, session_id: UUID, file: Path, as_ada: Caller
+    ) -> None:
+        def break_off() -> None:
+            with transaction.atomic():
+                delete(as_ada, session_id)
+                assert b"quinces" in file.read_bytes()
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            await in_thread(break_off)()
+        assert b"quinces" in file.read_bytes()
+
+    async def test_a_file_that_is_locked_keeps_neither_the_chat_nor_another_day(
+        self, session_id: UUID, file: Path, as_ada: Caller, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(folders, "LOCK_WAITS", 0.0)
+        (run,) = [each async for each in CuratorRun.objects.all()]
+        assert run.day
+        later = run.day + timedelta(days=1)
+        copied = {"turn_id": run.turn_id, "is_by_hand": True, "activity": "x", "is_in_vault": True}
+        await CuratorRun.objects.acreate(session_id=session_id, day=later, exchange_number=2, **copied)
+        next_file = file.with_name(f"{later}.jsonl")
+        next_file.write_bytes(file.read_bytes())
+        with file.open() as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            await in_thread(delete)(as_ada, session_id)
+        assert not await Session.objects.aexists()
+        assert b"quinces" in file.read_bytes()
+        assert next_file.read_bytes() == THEIRS
+
+    async def test_one_that_is_written_after_it_was_deleted_goes_too(
+        self,
+        session_id: UUID,
+        played: PlayedRuntime,
+        look: Look,
+        alone: None,
+        vault: Path,
+        as_ada: Caller,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        append = log_of_the_day.append
+
+        def late(*given: Any) -> None:
+            delete(as_ada, session_id)
+            append(*given)
+
+        monkeypatch.setattr(log_of_the_day, "append", late)
+        played.steps = [activity("Asked about quinces.")]
+        await look()
+        assert played.answers == [("log_activity", "ok")]
         assert logged(vault) == []

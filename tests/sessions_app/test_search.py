@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.utils import timezone
 
 from agents_app.turns.said.opening import Opening, open_turn
@@ -19,6 +20,8 @@ from sessions_app.models import Chunk, IndexManifest, Message, Session, SessionT
 from sessions_app.search import finding, indexing
 from sessions_app.search.chunking import LONGEST, SIZE, chunks
 from sessions_app.search.finding import Hit, Scope, Wish, excerpt, find
+from sessions_app.search.querysets import FTS
+from sessions_app.search.schemas import SearchResult
 from tests.pages.conversations import said_and_answered
 from tests.sessions_app.transcripts_written import as_jsonl, prompt, put, said
 from tests.sharing import share
@@ -299,6 +302,41 @@ def test_signs_of_a_query_language_are_only_signs(as_ada: Caller, write: Write, 
     assert paths(found(as_ada, f"{text} october"[-60:])) in (["Quinces.md"], [])
 
 
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="FTS5 is SQLite's")
+@pytest.mark.parametrize("all_of_them", [True, False])
+@pytest.mark.parametrize("words", [["frost"], ["frost", "quinc"], ["ripe", "late", "o"]])
+def test_the_order_is_that_of_the_words_own_index(
+    workspace: Workspace, write: Write, words: list[str], all_of_them: bool
+) -> None:
+    said = ("Quinces ripen late.", "Frost.", "Frost on ripe quinces, frost again.", "Late ripe frost, often.")
+    for number in range(40):  # many are as good as others
+        write(f"{number}.md", f"{said[number % 4]} {'And so on. ' * (number % 3)}")
+    indexing.index_changed()
+    by_rank = f"SELECT rowid FROM {FTS} WHERE {FTS} MATCH %s ORDER BY rank LIMIT %s"
+    wanted = (" AND " if all_of_them else " OR ").join(words) + "*"
+    for most in (7, 200):
+        with connection.cursor() as cursor:
+            cursor.execute(by_rank, [wanted, most])
+            order = [pk for (pk,) in cursor.fetchall()]
+        assert len(order) >= 7
+        assert Chunk.objects.with_words(words, all_of_them=all_of_them, most=most) == order
+
+
+def test_what_is_found_is_told_without_asking_for_each(
+    as_ada: Caller, write: Write, django_assert_num_queries: Any
+) -> None:
+    for number in range(15):
+        write(f"{number}.md", "Quinces ripen late.")
+        a_chat(as_ada, "Do quinces ripen late?")
+    indexing.index_changed()
+    for text, orders_and_rows in (("quinces", 2), ("late quinces", 2), ("early quinces", 3)):
+        with django_assert_num_queries(orders_and_rows):
+            hits = found(as_ada, text, limit=30)
+            shown = [SearchResult.of(hit).model_dump() for hit in hits]
+        assert len(shown) == 30
+        assert {each["workspace"] for each in shown} == {"default"}
+
+
 def test_pieces_end_with_sentences_overlap_and_lose_nothing() -> None:
     text = " ".join(f"Sentence number {n} says that quinces ripen." for n in range(60))
     pieces = chunks(f"# Head\n\n{text}\n\n{'x' * 3_000}")
@@ -311,3 +349,10 @@ def test_an_excerpt_is_around_the_word() -> None:
     shown, marks = excerpt("a " * 300 + "Quince " + "b " * 300, ["quin"])
     assert (shown[0], shown[-1]) == ("…", "…")
     assert [shown[start:end] for start, end in marks] == ["Quin"]
+
+
+def test_an_excerpt_is_read_and_its_marks_are_where_the_words_are() -> None:
+    text = "**Quinces** of the [old *quince* tree](Garden/Quinces.md) ripen late."
+    shown, marks = excerpt(text, ["Quince"])
+    assert shown == "Quinces of the old quince tree ripen late."
+    assert marks == [(0, 6), (19, 25)]

@@ -3,6 +3,7 @@
 import re
 
 from agents_app.model.demo.conversation import Asked
+from agents_app.model.demo.replies import capital
 from agents_app.model.demo.wire import Reply, ToolUse
 from agents_app.model.demo.wire import say as plainly
 
@@ -16,11 +17,30 @@ _SHOWN = re.compile(
     r".*?<person>\n(?P<said>.*?)\n</person>.*?<assistant>\n(?P<answer>.*?)\n</assistant>",
     re.DOTALL,
 )
-_WISH = re.compile(
-    r"(?:please|can you|could you|would you|read|show|give|write|make|add|run|execute|search for|find|open|"
-    r"list|tell|remember that|remember|think first|me|one of|a|an|the|my|to)\b[\s,:]*",
-    re.IGNORECASE,
-)
+_POLITELY = re.compile(r"^(?:(?:hello|hi|hey|please|can you|could you|would you)\b[\s,!.]*)+", re.IGNORECASE)
+_FIRST = re.compile(r"(?<=[.!?])\s+(?=[A-Z])|[\s,]+please\b")
+_DOING = {
+    "add": "adding",
+    "execute": "executing",
+    "find": "finding",
+    "list": "listing",
+    "look": "looking",
+    "open": "opening",
+    "read": "reading",
+    "run": "running",
+    "search": "searching",
+    "share": "sharing",
+    "start": "starting",
+}
+_AND_MORE = rf"(?:[,;]? (?:and|then)(?: then)? (?:{'|'.join(_DOING)}|give|make|say|show|tell|write)\b.*)?"
+_TITLES = [  # the first that fits a wish names it
+    rf"(?P<doing>{'|'.join(_DOING)})(?! of\b)(?: me)? (?P<thing>.+?){_AND_MORE}",
+    r"(?:remember|(?:make|take) a note)(?: that|:)? (?P<thing>.+)",
+    r"think first: (?P<thing>.+)",
+    rf"(?:give|make|show|write)(?: me)? (?:an?|the|my) (?P<thing>.+?){_AND_MORE}",
+    rf"(?:show|tell)(?: me)? (?P<thing>(?:about|how|what|when|where|which|who|why)\b.+?){_AND_MORE}",
+    r"(?P<thing>.+)",
+]
 
 
 def is_it(asked: Asked) -> bool:
@@ -45,12 +65,22 @@ def answer(asked: Asked) -> Reply:
 
 
 def _title(said: str) -> str:
-    """What is asked for, without the words that ask."""
-    wish = _line(said)
-    while (rest := _WISH.match(wish)) and rest.end() < len(wish):
-        wish = wish[rest.end() :]
-    wish = wish.rstrip(" .?!`\"'").lstrip(" `\"'")
-    return (wish[:1].upper() + wish[1:])[:LONGEST]
+    """What is asked for first, as a thing or a doing, and not as a wish."""
+    line = _line(said).replace("`", "")
+    wish = _FIRST.split(_POLITELY.sub("", line, count=1) or line)[0].rstrip(" .?!\"'")
+    found = next(filter(None, (re.fullmatch(each, wish, re.IGNORECASE) for each in _TITLES)), None)
+    if found is None:
+        return ""
+    parts = found.groupdict()
+    doing = _DOING.get(parts.get("doing", "").lower(), "")
+    return _short(capital(f"{doing} {parts['thing']}".strip()))
+
+
+def _short(title: str) -> str:
+    if len(title) <= LONGEST:
+        return title
+    cut = title[: LONGEST - 1]
+    return (cut.rpartition(" ")[0] or cut).rstrip(" ,;:.-") + "…"
 
 
 def _line(text: str) -> str:
