@@ -127,6 +127,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "markup": _markup(slug, place),
         "file": file_url(slug, path),
         "ask": _ask(slug, place),
+        "go_on": _go_on(slug, place),
         "may_capture": role in MAY_WRITE and above.path == captures.FOLDER,
         "captures": captures.FOLDER,
     }
@@ -232,3 +233,9 @@ def _ask(slug: str, place: notes.Place) -> str:
     """A new chat that begins with this."""
     said = _("About {path}: ").format(path=place.path) if place.path else ""
     return f"{reverse('chats')}?{urlencode({'workspace': slug, 'say': said})}"
+
+
+def _go_on(slug: str, place: notes.Place) -> str:
+    if not notes.is_old_chat(place):
+        return ""
+    return f"{reverse('chats')}?{urlencode({'workspace': slug, 'prior': place.path})}"

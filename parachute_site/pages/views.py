@@ -1,3 +1,5 @@
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -23,11 +25,13 @@ from sessions_app import labels, reading
 from sessions_app.access.caller import MAY_WRITE, Caller
 from sessions_app.access.models import Workspace
 from sessions_app.errors import NotFound
+from sessions_app.files import notes
 from sessions_app.history.past import Past, past
 from sessions_app.models import Session
 from sessions_app.storable import storable
 
 LONGEST_SEARCH = 200
+LONGEST_PRIOR = 100_000  # characters of a chat that is gone on with
 LONGEST_SAID = 500  # characters that a link may put into the field; they are sent by a person
 FILTERS = {"tag": "labels__tag", "agent": "agent_slug", "workspace": "workspace__slug"}
 TOLD_AT_ONCE = 20  # turns; older ones come when somebody looks for them
@@ -177,6 +181,17 @@ def _is_archived(caller: Caller, workspace: Workspace | None) -> bool:
     return Workspace.objects.filter(caller.within("", MAY_WRITE)).exists()
 
 
+def _prior(workspace: Workspace | None, path: str) -> notes.Place | None:
+    """A chat in the vault that a new one goes on with: its last words count most."""
+    if workspace is None or not path:
+        return None
+    with suppress(NotFound):
+        place = notes.look(workspace, storable(path))
+        if notes.is_old_chat(place) and place.text:
+            return replace(place, text=place.text[-LONGEST_PRIOR:])
+    return None
+
+
 def _page(request: HttpRequest, session: Session | None = None) -> dict[str, Any]:
     wanted = request.GET
     caller, is_demo = caller_in(request), chosen.current().is_demo
@@ -200,5 +215,6 @@ def _page(request: HttpRequest, session: Session | None = None) -> dict[str, Any
         "may_write": workspace in writable,
         "is_archived": _is_archived(caller, workspace),
         "say": storable(wanted.get("say", ""))[:LONGEST_SAID],
+        "prior": _prior(workspace, wanted.get("prior", "")) if session is None else None,
         "is_member": bool(workspace) or Workspace.objects.visible_to(caller).exists(),
     }

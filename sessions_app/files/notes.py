@@ -30,6 +30,7 @@ LARGEST = 1 << 20  # bytes of a file that are shown
 BEGINNING = 8_000  # bytes by which it is known whether it is text
 MOST = 2_000  # names of a folder
 PICTURES = (ContentType.PNG, ContentType.JPEG, ContentType.GIF, ContentType.WEBP)
+OLD_CHATS = ("agent-chats", "agent-logs")  # where a program before this one kept them
 OF_CHATS = (("chat", "assets"), ("chat", "imports"))
 
 
@@ -98,6 +99,10 @@ def _vault(workspace: Workspace) -> Iterator[Folder]:
 def is_hidden(names: Sequence[str]) -> bool:
     folded = tuple(name.casefold() for name in names)
     return any(name.startswith(".") for name in names) or folded[:2] in OF_CHATS or is_secret(names)
+
+
+def is_old_chat(place: Place) -> bool:
+    return place.path.casefold().startswith(tuple(f"{folder}/" for folder in OLD_CHATS)) and place.is_markdown
 
 
 def by_name(workspace: Workspace, name: str) -> str | None:

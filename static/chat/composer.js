@@ -137,7 +137,13 @@ export class Composer {
   chosen() {
     const workspace = this.form.querySelector("#workspace")?.value;
     const trustLevel = this.choice("trust").value;
-    return { ...this.casting.chosen(), ...(trustLevel && { trustLevel }), ...(workspace && { workspace }) };
+    const priorConversation = this.form.querySelector("#prior")?.content.textContent;
+    return {
+      ...this.casting.chosen(),
+      ...(trustLevel && { trustLevel }),
+      ...(workspace && { workspace }),
+      ...(priorConversation && { priorConversation }),
+    };
   }
 
   // In a chat that is there, a choice counts from the next message on.

@@ -45,6 +45,19 @@ def test_a_name_leads_to_its_note_and_else_to_a_search(as_ada_in: Client, quince
     assert as_ada_in.get("/vault")["Location"] == VAULT
 
 
+def test_a_chat_of_the_program_before_is_gone_on_with(as_ada_in: Client, quinces: None, vault: Path) -> None:
+    (vault / "agent-chats").mkdir()
+    (vault / "agent-chats/pears.md").write_text("old" * 40_000 + "\n### Assistant\n\nPick <them> late.")
+    go_on = "/?workspace=default&amp;prior=agent-chats%2Fpears.md"
+    assert f'href="{go_on}"' in as_ada_in.get(f"{VAULT}?path=agent-chats/pears.md").content.decode()
+    assert "Go on with" not in as_ada_in.get(f"{VAULT}?path=Garden/Quinces.md").content.decode()
+    begun = as_ada_in.get(go_on.replace("&amp;", "&")).content.decode()
+    (prior,) = re.findall(r'<template id="prior">(.*?)</template>', begun, re.DOTALL)
+    assert prior.endswith("Pick &lt;them&gt; late.") and len(prior) < 100_100
+    for path in ("Garden/Quinces.md", "agent-chats/none.md", "agent-chats/../.env", "%00"):
+        assert 'id="prior"' not in as_ada_in.get(f"/?workspace=default&prior={path}").content.decode()
+
+
 def test_a_link_to_what_is_not_there_says_which_note_has_it_and_offers_the_folder(
     as_ada_in: Client, quinces: None, vault: Path
 ) -> None:
