@@ -55,15 +55,23 @@ SPENT = deny("spent", "What a person said to this call counts no more: it was us
 
 
 class Asking:
-    """For one attempt of one turn. `settled`: what is told of the turn before its work is written."""
+    """For one attempt of one turn. `settled`: what is told of the turn before its work is written; `told_of`:
+    and so is the tool with this id."""
 
     def __init__(
-        self, session_id: UUID, hold: Hold, *, agent: str, settled: Callable[[], Awaitable[None]]
+        self,
+        session_id: UUID,
+        hold: Hold,
+        *,
+        agent: str,
+        settled: Callable[[], Awaitable[None]],
+        told_of: Callable[[str], Awaitable[None]],
     ) -> None:
         self._session_id = session_id
         self._hold = hold
         self._agent = agent
         self._settled = settled
+        self._told_of = told_of
 
     async def __call__(self, call: ToolCall, decision: Decision, setting: Setting) -> Answer:
         try:
@@ -75,8 +83,8 @@ class Asking:
         wanted = await asyncio.to_thread(self._read, call, decision, setting)
         if isinstance(wanted, Decision):
             return Answer(wanted)
-        await self._settled()
         is_once = call.name == REACH  # a program tries again and again: it is one question in a turn
+        await (self._settled() if is_once else self._told_of(call.id))  # the first is within a tool, not one
         request = await in_thread(services.ask)(self._hold, wanted, once_a_turn=is_once)
         try:
             request = await self._answered(request)

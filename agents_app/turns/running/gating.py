@@ -49,7 +49,9 @@ def gate_for(session: Session, hold: Hold, prepared: Prepared, recorder: Recorde
         prepared.setting,
         standing=standing,
         on_denied=recorder.denied,
-        asks=Asking(session.pk, hold, agent=session.agent_slug, settled=recorder.settled),
+        asks=Asking(
+            session.pk, hold, agent=session.agent_slug, settled=recorder.settled, told_of=recorder.told_of
+        ),
         audit=prepared.audit,
         reads_strangers=partial(in_thread(strangers.mark), session.pk),
     )

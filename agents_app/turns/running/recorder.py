@@ -1,6 +1,8 @@
 """What a run does, written into the session's stream: deltas to the bus, everything finished as a row."""
 
 import asyncio
+from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
@@ -20,6 +22,7 @@ from sessions_app.streaming.log import Hold, record_all
 from sessions_app.threads import in_thread
 
 LONGEST_RESULT = 100_000
+TOLD_WITHIN = 2.0  # seconds; a call of which a run never tells keeps nobody from being asked about it
 
 
 @dataclass
@@ -52,6 +55,7 @@ class Recorder:
         self._last_seq = last_seq
         self._unfinished: _Unfinished | None = None
         self._used: dict[str, tuple[Used, float]] = {}
+        self._told: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._announced: asyncio.Task[None] | None = None
         self.was_warm = False
         self.tool_calls: list[dict[str, Any]] = []
@@ -91,6 +95,14 @@ class Recorder:
     async def settled(self) -> None:
         if self._announced is not None:
             await asyncio.shield(self._announced)
+
+    async def told_of(self, tool_use_id: str) -> None:
+        """Before a person is asked: the gate may be quicker than what the run says, and a card stands below
+        the tool that it is about."""
+        await self.settled()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(TOLD_WITHIN):
+                await self._told[tool_use_id].wait()
 
     async def through(self) -> None:
         """No row comes after the turn's last. What went wrong with one is told by what waited for it."""
@@ -144,6 +156,7 @@ class Recorder:
         self._used[used.id] = (used, monotonic())
         tool = {"id": used.id, "name": used.name, "input": dict(used.input)}
         await self.row(EventType.TOOL_USE, {"tool": tool, "parentToolUseId": used.parent_id})
+        self._told[used.id].set()
 
     async def answered(self, answer: Answered) -> None:
         used, since = self._used.pop(answer.tool_use_id, (None, monotonic()))
