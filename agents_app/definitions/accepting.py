@@ -15,11 +15,12 @@ from django.utils.translation import gettext as _
 from agents_app.definitions.definition import Definition
 from agents_app.definitions.rights import Rights
 from agents_app.models import AgentRights
+from agents_app.rights.owners import owns
 from agents_app.signals import rights_accepted
 from permissions_app import audit
 from permissions_app.audit import PLATFORM, AuditKind, Entry, Outcome
 from sessions_app.access.caller import Caller
-from sessions_app.access.models import Role, Workspace
+from sessions_app.access.models import Workspace
 from sessions_app.errors import Conflict, Forbidden
 
 TOOL = "agent-rights"
@@ -40,7 +41,7 @@ def held(workspace: Workspace, slug: str) -> Rights:
 
 def accept(caller: Caller, workspace: Workspace, definition: Definition, seen: str) -> None:
     """`seen` is the hash of the rights that the person read: the file may be another by now."""
-    if not Workspace.objects.filter(caller.within(roles=(Role.OWNER,)), pk=workspace.pk).exists():
+    if not owns(caller, workspace):
         raise Forbidden(_("Only an owner of this workspace may accept what its agents ask for."))
     if not definition.is_usable:
         raise Conflict(_("There is something wrong in this file. Mend it first."))

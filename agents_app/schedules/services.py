@@ -20,11 +20,11 @@ from django.utils.translation import gettext as _
 from django_celery_beat.models import CrontabSchedule, PeriodicTask
 
 from agents_app.definitions.agents import Agent, agent_of, agents_of
+from agents_app.rights.owners import owns, record
 from agents_app.schedules.cron import Cron
 from agents_app.schedules.models import AgentSchedule, Tick, TickOutcome
 from agents_app.schedules.starting import Came, come
 from agents_app.schedules.zones import zone_of
-from agents_app.tools.mcp.rights import owns, record
 from permissions_app.audit import Outcome
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace

@@ -16,9 +16,9 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from agents_app.definitions.editing import workspace_of
+from agents_app.rights.owners import owns
 from agents_app.tools.mcp import secrets, services, trying
 from agents_app.tools.mcp.pasted import pasted
-from agents_app.tools.mcp.rights import owns
 from agents_app.tools.mcp.services import Server
 from agents_app.tools.skills import services as skills
 from agents_app.tools.skills.services import Listed

@@ -5,9 +5,9 @@ import re
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from agents_app.rights.owners import check_owns, record
 from agents_app.tools.mcp.entries import VAULT
 from agents_app.tools.mcp.models import WorkspaceSecret
-from agents_app.tools.mcp.rights import check_owns, record
 from permissions_app.audit import Outcome
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace

@@ -15,10 +15,10 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from agents_app.rights.owners import check_owns, record
 from agents_app.tools.mcp import files
 from agents_app.tools.mcp.entries import MASK, Entry, entry, problem_of_name
 from agents_app.tools.mcp.models import KnownServer, SessionServer
-from agents_app.tools.mcp.rights import check_owns, record
 from permissions_app.audit import Outcome
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import Workspace

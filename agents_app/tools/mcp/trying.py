@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from agents_app import launcher
 from agents_app.errors import AgentError
 from agents_app.launcher.walled import STANDS, Around, Until, with_vault
+from agents_app.rights.owners import check_owns
 from agents_app.sandboxes.base import CannotConfine, Launch, Sandbox
 from agents_app.sandboxes.walls import wall_for
 from agents_app.tools.mcp import remote, services
@@ -27,7 +28,6 @@ from agents_app.tools.mcp.entries import MASK, VAULT, Entry
 from agents_app.tools.mcp.given import GivenServer, given
 from agents_app.tools.mcp.relay import HELD, LOUD
 from agents_app.tools.mcp.relayed import relay_for, relayed
-from agents_app.tools.mcp.rights import check_owns
 from agents_app.tools.mcp.speaking import LONGEST, Refused, Speaks, tools_of
 from sessions_app.access.caller import Caller
 from sessions_app.access.models import TrustLevel, Workspace

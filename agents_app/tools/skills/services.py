@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from django.utils.translation import gettext as _
 
-from agents_app.tools.mcp.rights import check_owns, record
+from agents_app.rights.owners import check_owns, record
 from agents_app.tools.skills.chosen import enabled_in
 from agents_app.tools.skills.found import FOLDER, Skill, Unusable, skill_of, skills_of
 from agents_app.tools.skills.models import EnabledSkill

@@ -1,4 +1,4 @@
-"""Who may say what agents of a workspace work with, and that it was said."""
+"""Who owns a workspace decides what its agents work with and when they run; each time it is in the audit."""
 
 from collections.abc import Mapping
 from typing import Any
